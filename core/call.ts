@@ -53,7 +53,7 @@ const runOnce = (
     log: deps.log,
     caller,
     key: input.idempotencyKey,
-    fingerprint: fingerprintOf(endpoint, input.params ?? {}, input.body),
+    fingerprint: fingerprintOf(endpoint, input),
   }
   return idempotently(only, replayOf(deps, endpoint, input, caller, prepared), work)
 }

@@ -1,7 +1,7 @@
 import { Cause, Effect, Exit, Option, Schema } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { decodeBody, decodeQuery, formatPath, maxDepth, optional } from "./decode.ts"
+import { decodeBody, decodeQuery, formatPath, optional } from "./decode.ts"
 import { isApiError } from "./errors.ts"
 import { pageQuery, wordQuery } from "./list.ts"
 
@@ -63,15 +63,6 @@ describe("a body", () => {
       "of: expected object",
       "of: expected object",
     ])
-  })
-
-  it("may be nested, but not without end", () => {
-    const nest = (levels: number): unknown => (levels === 0 ? 1 : { a: nest(levels - 1) })
-    expect(refusal({ name: "a", other: nest(maxDepth - 1) })).toBeUndefined()
-    expect(refusal({ name: "a", other: nest(maxDepth) })?.message).toContain("deeper")
-    expect(
-      refusal({ name: "a", other: JSON.parse("[".repeat(5000) + "]".repeat(5000)) })?.message,
-    ).toContain("deeper")
   })
 
   it("of any JSON is decoded or refused, and nothing throws", () => {

@@ -2,9 +2,6 @@ import { Effect, Result, Schema, SchemaIssue } from "effect"
 import { type ApiError, apiError } from "./errors.ts"
 import type { Json, Strings } from "./json.ts"
 
-/** Maximum nesting depth of a body. */
-export const maxDepth = 100
-
 /** An optional field; an explicit null counts as absent. */
 export const optional = <S extends Schema.Top>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema))
@@ -18,14 +15,6 @@ export const formatPath = (path: Path = []): string =>
     if (typeof key === "number") return `${text}[${key}]`
     return text === "" ? String(key) : `${text}.${String(key)}`
   }, "")
-
-const isDeeperThan = (value: Json, levels: number): boolean => {
-  if (typeof value !== "object" || value === null) return false
-  if (levels === 0) return true
-  for (const child of Array.isArray(value) ? value : Object.values(value))
-    if (isDeeperThan(child, levels - 1)) return true
-  return false
-}
 
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -112,7 +101,7 @@ export const decodeQuery = <A extends object>(
 
 /**
  * A request body in the shape of `schema`, or 400 `invalid_request_error` with the field as
- * `param`.
+ * `param`. How much it holds was bounded before it was parsed (json-scan.ts).
  */
 export const decodeBody = <A>(
   schema: Schema.Codec<A, Json>,
@@ -121,9 +110,5 @@ export const decodeBody = <A>(
   Effect.suspend(() => {
     if (typeof body !== "object" || body === null || Array.isArray(body))
       return Effect.fail(apiError("invalid_request_error", "The body must be a JSON object."))
-    if (isDeeperThan(body, maxDepth))
-      return Effect.fail(
-        apiError("invalid_request_error", `The body is nested deeper than ${maxDepth} levels.`),
-      )
     return decodedOr400<A>(bodyDecoder(schema), body)
   })

@@ -30,6 +30,8 @@ export interface CallInput {
   /** Absent on public endpoints only. */
   readonly caller: Caller | undefined
   readonly body: Json
+  /** Stands for a large body in the fingerprint of an `Idempotency-Key`. */
+  readonly bodyDigest?: string | undefined
   readonly params?: Strings
   readonly query?: Strings
   readonly requestId: string

@@ -2,21 +2,24 @@ import { createHash } from "node:crypto"
 import { Effect, type Scope } from "effect"
 import type { Caller } from "../caller.ts"
 import { type ApiError, apiError, type PortError } from "../errors.ts"
-import type { Json, Strings } from "../json.ts"
 import type { Endpoint, Reply } from "../ports/endpoint.ts"
 import type { Idempotency } from "../ports/idempotency.ts"
 import type { Log } from "../services/log.ts"
+import type { CallInput } from "./contract.ts"
 
 /** Larger replies are not stored; their keys may be used again. */
 const maxStoredCharacters = 8 * 2 ** 20
 
 /** A streamed body is not known yet: its reader compares the digest. */
-export const fingerprintOf = (endpoint: Endpoint, params: Strings, body: Json): string =>
-  createHash("sha256")
-    .update(
-      JSON.stringify([endpoint.id, params, endpoint.body === "multipart" ? null : (body ?? null)]),
-    )
+export const fingerprintOf = (
+  endpoint: Endpoint,
+  { params = {}, body, bodyDigest }: Pick<CallInput, "params" | "body" | "bodyDigest">,
+): string => {
+  const content = endpoint.body === "multipart" ? null : (bodyDigest ?? body ?? null)
+  return createHash("sha256")
+    .update(JSON.stringify([endpoint.id, params, content]))
     .digest("base64")
+}
 
 const checkKey = (key: string) =>
   /^[\x21-\x7e]{1,255}$/.test(key)

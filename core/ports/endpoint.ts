@@ -2,6 +2,7 @@ import { Effect, Schema, type Scope, type Stream } from "effect"
 import type { Caller, Client } from "../caller.ts"
 import type { ApiError } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
+import type { JsonBounds } from "../json-scan.ts"
 import type { Micros } from "../money.ts"
 import type { CallId } from "../services/ids.ts"
 import type { UsageByModel } from "../usage.ts"
@@ -139,6 +140,10 @@ export interface Endpoint<Body = Json, Query = NoQuery> {
   readonly query?: Schema.Codec<Query, Json>
   /** The fields of a `multipart` body, for `/openapi.json`; `fileField` for a file. */
   readonly form?: Schema.Top
+  /** The largest part of a JSON body outside of data URIs; `maxBodyBytes` by default. */
+  readonly maxTextBytes?: number
+  /** What a JSON body may hold; `defaultBounds` by default. */
+  readonly bounds?: JsonBounds
   /** Schema of the JSON reply, for `/openapi.json`. */
   readonly reply?: Schema.Top
   /** Media type of a reply in bytes, for `/openapi.json`. */

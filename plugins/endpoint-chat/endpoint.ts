@@ -103,6 +103,12 @@ const plan = (
     return { bound: { [entry.id]: bound }, run: answer }
   })
 
+/** More than the longest context window holds. */
+const maxTextBytes = 8 * megabyte
+
+const readsMedia = ({ entries }: Catalogue): boolean =>
+  entries.some(({ task, modalities }) => task === "chat" && modalities.some((m) => m !== "text"))
+
 export const makeChatEndpoint = (deps: ChatEndpointDeps) =>
   defineEndpoint<ChatBody>({
     id: "chat.completions",
@@ -111,7 +117,8 @@ export const makeChatEndpoint = (deps: ChatEndpointDeps) =>
     path: "/v1/chat/completions",
     access: "key",
     body: ChatBody,
-    maxBodyBytes: 50 * megabyte,
+    maxBodyBytes: readsMedia(deps.catalogue) ? 50 * megabyte : maxTextBytes,
+    maxTextBytes,
     reply: ChatCompletion,
     event: ChatChunk,
     creates: true,

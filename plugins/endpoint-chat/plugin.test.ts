@@ -4,6 +4,7 @@ import { container as root } from "tsyringe"
 import { expect, it } from "vitest"
 import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
 import { callPathFixture, fakeChatModel } from "../../testing/index.ts"
+import { makeChatEndpoint } from "./endpoint.ts"
 import { plugin } from "./plugin.ts"
 
 it("registers its endpoint with what the kernel lends", () => {
@@ -19,7 +20,8 @@ it("registers its endpoint with what the kernel lends", () => {
       method: "POST",
       path: "/v1/chat/completions",
       access: "key",
-      maxBodyBytes: 50 * 2 ** 20,
+      maxBodyBytes: 8 * 2 ** 20,
+      maxTextBytes: 8 * 2 ** 20,
       creates: true,
       batchable: true,
     },
@@ -31,6 +33,14 @@ it("registers its endpoint with what the kernel lends", () => {
       maxBodyBytes: 2 ** 20,
     },
   ])
+})
+
+it("takes large bodies where a chat model reads images, and for those only", () => {
+  const fixture = callPathFixture([fakeChatModel({ entry: { modalities: ["text", "image"] } })])
+  expect(makeChatEndpoint(fixture)).toMatchObject({
+    maxBodyBytes: 50 * 2 ** 20,
+    maxTextBytes: 8 * 2 ** 20,
+  })
 })
 
 it("finds the schema checker of another plugin, whenever that comes", async () => {

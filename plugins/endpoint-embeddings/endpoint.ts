@@ -1,5 +1,6 @@
 import { Effect, Stream } from "effect"
 import type { ApiError } from "../../core/errors.ts"
+import { defaultBounds } from "../../core/json-scan.ts"
 import { type Call, defineEndpoint, megabyte, type Plan } from "../../core/ports/endpoint.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import { toReply } from "./reply-encoding.ts"
@@ -45,6 +46,8 @@ export const makeEmbeddingsEndpoint = (deps: EmbeddingsEndpointDeps) =>
     access: "key",
     body: EmbeddingsBody,
     maxBodyBytes: 25 * megabyte,
+    // 64 texts of 8,192 tokens each
+    bounds: { ...defaultBounds, elements: 600_000 },
     reply: EmbeddingsReply,
     creates: true,
     batchable: true,

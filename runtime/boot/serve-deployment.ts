@@ -93,6 +93,10 @@ export const serveDeployment = (
       trustedProxies: settings.trustedProxies,
       cors: { origins: settings.cors.origins, publicUrl },
       timings: { pingMs: settings.ssePingMs },
+      limits: {
+        maxBufferedBytes: settings.bodies.megabytes * 2 ** 20,
+        maxBufferedBytesPerAccount: settings.bodies.megabytesPerAccount * 2 ** 20,
+      },
       log: resolve(container, Tokens.log),
       metrics: deployment.metrics,
       scrape: { ...settings.metrics, bearer: Redacted.value(settings.metrics.bearer) },

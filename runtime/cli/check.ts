@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { formatDecimal } from "../../core/money.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Price } from "../../core/pricing.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
@@ -19,6 +20,14 @@ const pluginRows = (deployment: AssembledDeployment) =>
     plugin.about,
   ])
 
+const megabytes = (bytes: number) => `${bytes / 2 ** 20} MB`
+
+const largestBody = ({ body, maxBodyBytes, maxTextBytes }: Endpoint): string => {
+  if (body === "none") return "-"
+  const text = maxTextBytes === undefined ? "" : ` (text ${megabytes(maxTextBytes)})`
+  return megabytes(maxBodyBytes) + text
+}
+
 const routeRows = (deployment: AssembledDeployment) =>
   deployment.endpoints.flatMap((endpoint) =>
     [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => [
@@ -26,7 +35,7 @@ const routeRows = (deployment: AssembledDeployment) =>
       path,
       endpoint.id,
       endpoint.access,
-      endpoint.body === "none" ? "-" : `${endpoint.maxBodyBytes / 2 ** 20} MB`,
+      largestBody(endpoint),
       [
         endpoint.event && "stream",
         endpoint.batchable && "batch",

@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { defaultBatchPriceFactor } from "../../core/pricing.ts"
 import { parseNetwork } from "../http/connection/client-address.ts"
+import { defaultHttpLimits } from "../http/limits.ts"
 import { isOriginEntry } from "../http/response/cors.ts"
 import { defaultHttpTimings } from "../http/timings.ts"
 import { OtelConfig } from "./otel-schema.ts"
@@ -144,6 +145,22 @@ export const ServerConfig = Schema.Struct({
       ),
     }),
     {},
+  ),
+  bodies: withDefault(
+    Schema.Struct({
+      megabytes: withDefault(
+        Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
+        defaultHttpLimits.maxBufferedBytes / 2 ** 20,
+        "JSON bodies of all open requests together; one more is refused with 429.",
+      ),
+      megabytesPerAccount: withDefault(
+        Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
+        defaultHttpLimits.maxBufferedBytesPerAccount / 2 ** 20,
+        "Those of one account. No JSON body may be larger.",
+      ),
+    }),
+    {},
+    "The memory for bodies; parsed, they may take three times as much. Files are never held.",
   ),
   workerThreads: withDefault(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })),

@@ -13,11 +13,14 @@ export interface HttpLimits {
   readonly maxConnections: number
   /** Bodies of all open requests together (429 `backend_busy`). */
   readonly maxBufferedBytes: number
+  /** The same for each account (429 `concurrency_exceeded`). No body may be larger (413). */
+  readonly maxBufferedBytesPerAccount: number
 }
 
 export const defaultHttpLimits: HttpLimits = {
   maxHeaderBytes: 16 * 1024,
   maxUrlLength: 8 * 1024,
   maxConnections: 10_000,
-  maxBufferedBytes: 512 * megabyte,
+  maxBufferedBytes: 128 * megabyte,
+  maxBufferedBytesPerAccount: 64 * megabyte,
 }

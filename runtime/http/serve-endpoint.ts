@@ -10,17 +10,16 @@ import type { Catalogue } from "../../core/services/catalogue.ts"
 import { systemClock } from "../../core/services/clock.ts"
 import type { CallRecord, Exchange } from "./exchange.ts"
 import { type Authenticators, authenticate } from "./request/authenticate.ts"
-import { type BodyBudget, readBody } from "./request/body.ts"
+import { type BodyDeps, readBody } from "./request/body.ts"
 import { runMultipartIdempotently } from "./request/multipart-idempotency.ts"
 import { sendBytes, sendJson } from "./response/reply.ts"
 import { sendEvents } from "./response/sse.ts"
 import type { HttpTimings } from "./timings.ts"
 
-export interface ServeDeps extends Authenticators {
+export interface ServeDeps extends Authenticators, BodyDeps {
   readonly callPath: CallPath
   readonly catalogue: Catalogue
   readonly timings: HttpTimings
-  readonly budget: BodyBudget
   /** All plugins have started. */
   readonly isReady: () => boolean
   readonly countStream: (change: number) => void
@@ -146,12 +145,14 @@ const answerOf = (
     const refusal = barred ?? originRefusal(exchange, endpoint, caller)
     if (refusal) return yield* deps.callPath.run(refusing(endpoint, refusal), input)
     const read = Effect.gen(function* () {
-      const reading = readBody(exchange, endpoint, deps.budget)
-      const body = endpoint.body === "none" ? undefined : yield* timed(meter, "body", reading)
+      const account = caller?.tenant.account ?? ""
+      const reading = readBody(exchange, endpoint, account, deps)
+      const { body, digest } = endpoint.body === "none" ? {} : yield* timed(meter, "body", reading)
       record.model = deps.catalogue.entry(modelIn(body))
       return {
         ...input,
         body,
+        bodyDigest: digest,
         idempotencyKey: yield* idempotencyKeyOf(exchange),
         dryRun: yield* dryRunOf(exchange),
       }

@@ -8,8 +8,8 @@
  *  4. route, then method                  404 not_found, 405 method_not_allowed                             routes.ts
  *  5. started?                            503 server_starting (public GETs are served before)               serve-endpoint.ts
  *  6. authentication, origin              401 authentication_error, 403                                     request/authenticate.ts
- *  7. body: length, type, length as it    413 payload_too_large, 415 unsupported_media_type,                request/body.ts, request/json.ts
- *     arrives, encoding, JSON             429 backend_busy, 400 invalid_json
+ *  7. body: length, type, encoding,       413 payload_too_large, 415 unsupported_media_type,                request/body.ts, request/json.ts
+ *     memory, length as it arrives, JSON  429 backend_busy, 408 request_timeout, 400 invalid_json
  *  8. the call path                       scopes, decode, plan, admit, run, settle                          core/call.ts
  *  9. reply                               JSON, bytes or events                                             response/reply.ts, response/sse.ts
  *
@@ -35,8 +35,9 @@ import { ListenError, listen, makeNodeServer, urlOf } from "./connection/listen.
 import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
 import { type ApiTitle, describeApi } from "./openapi/document.ts"
 import type { Authenticators } from "./request/authenticate.ts"
-import { makeBodyBudget } from "./request/body.ts"
+import { makeBodyBudget } from "./request/body-budget.ts"
 import { expectsContinue } from "./request/expect-continue.ts"
+import { makeTurns } from "./request/turns.ts"
 import { type CorsOptions, makeCors } from "./response/cors.ts"
 import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"
@@ -152,7 +153,8 @@ export const makeHttpServer = (
       timings,
       cors,
       system: systemRoutes({ about, readiness, metrics, scrape, openApi, lingerMs, writeStallMs }),
-      budget: makeBodyBudget(limits.maxBufferedBytes),
+      budget: makeBodyBudget(limits),
+      turns: makeTurns(),
       isReady: () => isReady,
       countStream: observer.countStream,
       addressOf: makeAddressOf(options.trustedProxies ?? []),

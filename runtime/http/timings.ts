@@ -20,7 +20,12 @@ export interface HttpTimings {
   readonly headersTimeoutMs: number
   /** From the first byte of a request to the end of its body (408). */
   readonly requestTimeoutMs: number
-  /** How often these two are checked. */
+  /**
+   * How long a body over 64 KB may keep the server waiting, beyond the time that 64 bytes a
+   * millisecond take (408): it holds memory.
+   */
+  readonly bodyStallMs: number
+  /** How often the timeouts of headers and requests are checked. */
   readonly timeoutCheckMs: number
   /** An idle connection is closed after this long. */
   readonly keepAliveTimeoutMs: number
@@ -43,6 +48,7 @@ export const defaultHttpTimings: HttpTimings = {
   writeStallMs: 60_000,
   headersTimeoutMs: 20_000,
   requestTimeoutMs: 120_000,
+  bodyStallMs: 10_000,
   timeoutCheckMs: 2_000,
   keepAliveTimeoutMs: 65_000,
   lingerMs: 5_000,

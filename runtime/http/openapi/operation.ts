@@ -1,4 +1,5 @@
 import type { Json } from "../../../core/json.ts"
+import { defaultBounds, maxDepth } from "../../../core/json-scan.ts"
 import type { Endpoint } from "../../../core/ports/endpoint.ts"
 import { errorResponses } from "./error-responses.ts"
 import type { SchemaBook } from "./schemas.ts"
@@ -40,12 +41,22 @@ const parameters = (endpoint: Endpoint, path: string, book: SchemaBook): readonl
   ...(endpoint.creates ? [ref("parameters", "IdempotencyKey")] : []),
 ]
 
-const requestBody = ({ body, maxBodyBytes }: Endpoint, book: SchemaBook): Json => {
+/** What a JSON body may hold, in words. */
+const jsonLimits = ({ maxBodyBytes, maxTextBytes, bounds = defaultBounds }: Endpoint): string => {
+  const text = maxTextBytes === undefined ? "" : ` (${maxTextBytes} of them outside of data URIs)`
+  return `At most ${maxBodyBytes} bytes${text}; gzip is accepted. At most ${bounds.keys} keys, ${bounds.values} objects, arrays and strings, ${bounds.elements} values, and ${maxDepth} levels.`
+}
+
+const requestBody = (endpoint: Endpoint, book: SchemaBook): Json => {
+  const { body, maxBodyBytes } = endpoint
   if (body === "none") return {}
-  const description = `At most ${maxBodyBytes} bytes; gzip is accepted.`
   if (body === "bytes")
     return {
-      requestBody: { required: true, description, content: { "application/octet-stream": {} } },
+      requestBody: {
+        required: true,
+        description: `At most ${maxBodyBytes} bytes; gzip is accepted.`,
+        content: { "application/octet-stream": {} },
+      },
     }
   if (body === "multipart")
     return {
@@ -58,7 +69,7 @@ const requestBody = ({ body, maxBodyBytes }: Endpoint, book: SchemaBook): Json =
   return {
     requestBody: {
       required: true,
-      description,
+      description: jsonLimits(endpoint),
       content: { "application/json": { schema: book.of(body) } },
     },
   }

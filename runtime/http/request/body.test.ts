@@ -212,7 +212,8 @@ test("packed bodies count with what they unpack to, while they do", async () => 
     ),
   )
   clearInterval(watch)
-  expect(new Set(statuses)).toEqual(new Set([429]))
+  // 413: the last one alone would still be too large for all the memory
+  expect(statuses.every((status) => status === 429 || status === 413)).toBe(true)
   expect(peak - before).toBeLessThan(60 * 2 ** 20)
 })
 

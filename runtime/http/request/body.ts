@@ -1,33 +1,32 @@
 import type { IncomingMessage } from "node:http"
+import type { Readable } from "node:stream"
 import { createGunzip } from "node:zlib"
 import { Effect, type Scope } from "effect"
-import { type ApiError, apiError } from "../../../core/errors.ts"
+import { type ApiError, apiError, isApiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
+import { defaultBounds } from "../../../core/json-scan.ts"
 import type { Endpoint } from "../../../core/ports/endpoint.ts"
 import type { Exchange } from "../exchange.ts"
+import { type BodyBudget, type Reservation, smallBodyBytes } from "./body-budget.ts"
 import { readyForBody } from "./expect-continue.ts"
-import { parseJson, requireJsonType } from "./json.ts"
-import { readMultipart } from "./multipart.ts"
+import { JsonReader, requireJsonType } from "./json.ts"
+import { formBytes, readMultipart } from "./multipart.ts"
+import type { Turns } from "./turns.ts"
 
-/** The memory that the bodies of all open requests may take together. */
-export interface BodyBudget {
-  take(bytes: number): boolean
-  giveBack(bytes: number): void
+export interface BodyDeps {
+  readonly budget: BodyBudget
+  readonly turns: Turns
+  readonly timings: { readonly bodyStallMs: number }
 }
 
-export const makeBodyBudget = (maxBytes: number): BodyBudget => {
-  let held = 0
-  return {
-    take: (bytes) => {
-      if (held + bytes > maxBytes) return false
-      held += bytes
-      return true
-    },
-    giveBack: (bytes) => {
-      held -= bytes
-    },
-  }
+export interface ReadBody {
+  readonly body: Json
+  /** SHA-256 of a large JSON body that came with an `Idempotency-Key`. */
+  readonly digest?: string | undefined
 }
+
+/** What a large body must have on average, when it has been waited for longer than a stall. */
+const leastBytesPerMs = 64
 
 const megabytes = (bytes: number) =>
   bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)} MB` : `${bytes} bytes`
@@ -36,10 +35,12 @@ const tooLarge = (maxBytes: number) =>
     "payload_too_large",
     `The body is larger than ${megabytes(maxBytes)}, the limit of this endpoint.`,
   )
-const tooMany = () =>
-  apiError("backend_busy", "The server holds too many large bodies at the moment.", {
-    retryAfterMs: 2_000,
-  })
+const tooMuchText = (maxBytes: number) =>
+  apiError(
+    "payload_too_large",
+    `The body has more than ${megabytes(maxBytes)} outside of data URIs, the limit of this endpoint.`,
+  )
+const tooSlow = () => apiError("request_timeout", "The body arrives too slowly.")
 
 type Encoding = "identity" | "gzip"
 
@@ -67,112 +68,178 @@ const requirePlainForm = (req: IncomingMessage): Effect.Effect<void, ApiError> =
     : badEncoding("A form can't be compressed.", "identity")
 
 /**
- * Reads up to `maxBytes` and leaves the rest in the socket. A client that disconnects aborts the
+ * Unpacks in zlib's own thread, as fast as it is read. Packed bytes have the limit too, as members
+ * without content unpack to nothing.
+ */
+const unpacked = (req: IncomingMessage, maxBytes: number) => {
+  const gunzip = createGunzip({ chunkSize: smallBodyBytes })
+  let bytes = 0
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > maxBytes) gunzip.destroy(tooLarge(maxBytes))
+  }
+  // the reader asks for `errored`; an unhandled 'error' event would end the process
+  gunzip.on("error", () => {})
+  req.on("data", count).pipe(gunzip)
+  const close = () => {
+    req.off("data", count).unpipe(gunzip)
+    req.pause()
+    gunzip.destroy()
+  }
+  return { source: gunzip as Readable, close }
+}
+
+const asApiError = (cause: unknown): ApiError =>
+  isApiError(cause) ? cause : apiError("invalid_json", "The body is not valid gzip.")
+
+/**
+ * The bytes that have arrived meanwhile; undefined at the end. A client that disconnects aborts the
  * exchange, which interrupts this.
  */
-const collect = (
-  req: IncomingMessage,
-  maxBytes: number,
-  reserve: (bytes: number) => boolean,
-): Effect.Effect<Buffer, ApiError> =>
+const nextBytes = (source: Readable, waitMs: number): Effect.Effect<Buffer | undefined, ApiError> =>
   Effect.callback((resume) => {
-    const chunks: Buffer[] = []
-    let bytes = 0
+    let timer: NodeJS.Timeout | undefined
     const stop = () => {
-      req.off("data", onData).off("end", onEnd)
-      req.pause()
+      clearTimeout(timer)
+      source.off("readable", look).off("end", look).off("error", look)
     }
-    const fail = (error: ApiError) => {
+    const end = (result: Effect.Effect<Buffer | undefined, ApiError>) => {
       stop()
-      resume(Effect.fail(error))
+      resume(result)
     }
-    const onData = (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes > maxBytes) return fail(tooLarge(maxBytes))
-      if (!reserve(chunk.length)) return fail(tooMany())
-      chunks.push(chunk)
+    function look() {
+      const bytes = source.errored ? null : (source.read() as Buffer | null)
+      if (bytes) end(Effect.succeed(bytes))
+      else if (source.readableEnded) end(Effect.succeed(undefined))
+      // a request that breaks off is interrupted
+      else if (source.errored && !("httpVersion" in source))
+        end(Effect.fail(asApiError(source.errored)))
     }
-    const onEnd = () => {
-      stop()
-      resume(Effect.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)))
-    }
-    req.on("data", onData).on("end", onEnd)
+    source.on("readable", look).on("end", look).on("error", look)
+    if (Number.isFinite(waitMs)) timer = setTimeout(() => end(Effect.fail(tooSlow())), waitMs)
+    look()
     return Effect.sync(stop)
   })
 
-/**
- * Unpacks in zlib's own thread and stops at `maxBytes`, against zip bombs; each piece is reserved,
- * against many of them at once.
- */
-const unpack = (
-  packed: Buffer,
+interface Sink {
+  readonly isLarge: boolean
+  push(bytes: Buffer): ApiError | undefined
+  readonly end: Effect.Effect<Json, ApiError>
+}
+
+/** Reads up to `maxBytes` and leaves the rest in the socket; a large body waits for its turns. */
+const readInto = (
+  sink: Sink,
+  source: Readable,
   maxBytes: number,
-  reserve: (bytes: number) => boolean,
-): Effect.Effect<Buffer, ApiError> =>
-  Effect.callback((resume) => {
-    const gunzip = createGunzip({ chunkSize: 64 * 1024 })
-    const chunks: Buffer[] = []
+  grow: (bytes: number) => ApiError | undefined,
+  { turns, timings }: BodyDeps,
+): Effect.Effect<Json, ApiError> =>
+  Effect.gen(function* () {
     let bytes = 0
-    const fail = (error: ApiError) => {
-      gunzip.destroy()
-      resume(Effect.fail(error))
-    }
-    gunzip.on("data", (chunk: Buffer) => {
+    let waitedMs = 0
+    for (;;) {
+      const isSmall = bytes <= smallBodyBytes
+      const allowedMs = timings.bodyStallMs + bytes / leastBytesPerMs - waitedMs
+      const beganMs = performance.now()
+      const chunk = yield* nextBytes(source, isSmall ? Number.POSITIVE_INFINITY : allowedMs)
+      if (!chunk) break
+      waitedMs += performance.now() - beganMs
       bytes += chunk.length
-      if (bytes > maxBytes) return fail(tooLarge(maxBytes))
-      if (!reserve(chunk.length)) return fail(tooMany())
-      chunks.push(chunk)
-    })
-    gunzip.once("end", () => resume(Effect.succeed(Buffer.concat(chunks, bytes))))
-    gunzip.on("error", () => fail(apiError("invalid_json", "The body is not valid gzip.")))
-    gunzip.end(packed)
-    return Effect.sync(() => void gunzip.destroy())
+      if (bytes > maxBytes) return yield* tooLarge(maxBytes)
+      const refusal = grow(bytes)
+      if (refusal) return yield* refusal
+      if (bytes > smallBodyBytes) yield* turns.take
+      const wrong = sink.push(chunk)
+      if (wrong) return yield* wrong
+    }
+    if (!sink.isLarge) return yield* sink.end
+    yield* turns.take
+    const body = yield* sink.end
+    // decoding is a piece of work of its own
+    yield* turns.take
+    return body
   })
 
-const read = (
+const bufferSink = (): Sink => {
+  const chunks: Buffer[] = []
+  return {
+    isLarge: false,
+    push: (bytes) => {
+      chunks.push(bytes)
+      return undefined
+    },
+    end: Effect.sync(() => (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))),
+  }
+}
+
+const reserve = (reservation: Reservation, bytes: number): Effect.Effect<void, ApiError> =>
+  Effect.suspend(() => reservation.grow(bytes) ?? Effect.void)
+
+const readWhole = (
   exchange: Exchange,
-  encoding: Encoding,
-  maxBytes: number,
-  budget: BodyBudget,
-): Effect.Effect<Buffer, ApiError, Scope.Scope> =>
+  endpoint: Endpoint,
+  reservation: Reservation,
+  deps: BodyDeps,
+): Effect.Effect<ReadBody, ApiError> =>
   Effect.gen(function* () {
-    let held = 0
-    const reserve = (bytes: number) => {
-      const fits = budget.take(bytes)
-      if (fits) held += bytes
-      return fits
+    const { req } = exchange
+    const maxBytes = Math.min(endpoint.maxBodyBytes, deps.budget.maxBytes)
+    const maxTextBytes = endpoint.maxTextBytes ?? maxBytes
+    const isJson = endpoint.body !== "bytes"
+    if (isJson) yield* requireJsonType(req.headers["content-type"])
+    const encoding = yield* encodingOf(req)
+    const announced = Number(req.headers["content-length"] ?? 0)
+    let reserved = encoding === "identity" ? announced : 0
+    yield* reserve(reservation, reserved)
+    const grow = (bytes: number) => {
+      if (bytes <= reserved) return undefined
+      const more = bytes - reserved
+      reserved = bytes
+      return reservation.grow(more)
     }
-    // the decoded body lives as long as the call, so its reservation is released with the Scope
-    yield* Effect.addFinalizer(() => Effect.sync(() => budget.giveBack(held)))
     readyForBody(exchange)
-    const bytes = yield* collect(exchange.req, maxBytes, reserve)
-    return encoding === "identity" ? bytes : yield* unpack(bytes, maxBytes, reserve)
+    const json = new JsonReader({
+      bounds: endpoint.bounds ?? defaultBounds,
+      maxTextBytes,
+      tooMuchText: () => tooMuchText(maxTextBytes),
+      hashes: endpoint.creates === true && req.headers["idempotency-key"] !== undefined,
+    })
+    const { source, close } =
+      encoding === "gzip" ? unpacked(req, maxBytes) : { source: req, close: () => void req.pause() }
+    const body = yield* Effect.ensuring(
+      readInto(isJson ? json : bufferSink(), source, maxBytes, grow, deps),
+      Effect.sync(close),
+    )
+    return { body, digest: isJson ? json.digest() : undefined }
   })
 
 /**
  * Returns a JSON value, a `MultipartBody`, a `Buffer` for `bytes`, or `undefined` for `none`.
- * Order of the checks: announced length (413) -> type (415) -> encoding (415) -> length as it
- * arrives (413) -> content (400).
- * For a form the encoding is checked before the type.
+ * Order of the checks: announced length (413) -> type (415) -> encoding (415) -> memory (429) ->
+ * length as it arrives (413) -> content (400).
+ * For a form the encoding is checked before the type. `account`: whose memory it takes.
  */
 export const readBody = (
   exchange: Exchange,
   endpoint: Endpoint,
-  budget: BodyBudget,
-): Effect.Effect<Json, ApiError, Scope.Scope> =>
+  account: string,
+  deps: BodyDeps,
+): Effect.Effect<ReadBody, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req } = exchange
-    if (endpoint.body === "none") return undefined
-    if (Number(req.headers["content-length"] ?? 0) > endpoint.maxBodyBytes)
-      return yield* tooLarge(endpoint.maxBodyBytes)
-    if (endpoint.body === "multipart") {
-      yield* requirePlainForm(req)
-      return yield* readMultipart(exchange, endpoint.maxBodyBytes, () =>
-        tooLarge(endpoint.maxBodyBytes),
-      )
-    }
-    if (endpoint.body !== "bytes") yield* requireJsonType(req.headers["content-type"])
-    const encoding = yield* encodingOf(req)
-    const bytes = yield* read(exchange, encoding, endpoint.maxBodyBytes, budget)
-    return endpoint.body === "bytes" ? bytes : yield* parseJson(bytes)
+    if (endpoint.body === "none") return { body: undefined }
+    const isForm = endpoint.body === "multipart"
+    const maxBytes = isForm
+      ? endpoint.maxBodyBytes
+      : Math.min(endpoint.maxBodyBytes, deps.budget.maxBytes)
+    if (Number(req.headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge(maxBytes)
+    const reservation = deps.budget.open(account)
+    // the decoded body lives as long as the call
+    yield* Effect.addFinalizer(() => Effect.sync(reservation.release))
+    if (!isForm) return yield* readWhole(exchange, endpoint, reservation, deps)
+    yield* requirePlainForm(req)
+    const parts = yield* readMultipart(exchange, maxBytes, () => tooLarge(maxBytes), deps.turns)
+    yield* reserve(reservation, formBytes)
+    return { body: parts }
   })

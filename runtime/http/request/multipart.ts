@@ -6,6 +6,10 @@ import { type ApiError, apiError, isApiError } from "../../../core/errors.ts"
 import type { BodyPart, MultipartBody } from "../../../core/ports/endpoint.ts"
 import type { Exchange } from "../exchange.ts"
 import { readyForBody } from "./expect-continue.ts"
+import type { Turns } from "./turns.ts"
+
+/** What the parser of a form may hold. */
+export const formBytes = 2 ** 20
 
 const limits = { fieldSize: 64 * 1024, fields: 32, files: 16, parts: 48, headerPairs: 20 }
 
@@ -95,11 +99,23 @@ const pump = (
   found: PartQueue,
   maxBytes: number,
   tooLarge: () => ApiError,
+  turns: Turns,
 ) => {
   let bytes = 0
+  let cancel = () => {}
   const stop = () => {
+    cancel()
     req.off("data", onData).off("end", onEnd)
     req.pause()
+  }
+  let isEnd = false
+  let isWaiting = false
+  const write = (chunk: Buffer) => {
+    isWaiting = false
+    const takesMore = parser.write(chunk)
+    if (isEnd) parser.end()
+    else if (takesMore) req.resume()
+    else parser.once("drain", () => req.resume())
   }
   const onData = (chunk: Buffer) => {
     bytes += chunk.length
@@ -109,11 +125,15 @@ const pump = (
       found.end(error)
       return void parser.destroy(error)
     }
-    if (parser.write(chunk)) return
     req.pause()
-    parser.once("drain", () => req.resume())
+    isWaiting = true
+    cancel = turns.add(() => write(chunk))
   }
-  const onEnd = () => void parser.end()
+  // it may come while the last bytes still wait for their turn
+  const onEnd = () => {
+    isEnd = true
+    if (!isWaiting) parser.end()
+  }
   req.on("data", onData).on("end", onEnd)
   return stop
 }
@@ -125,6 +145,7 @@ export const readMultipart = (
   exchange: Exchange,
   maxBytes: number,
   tooLarge: () => ApiError,
+  turns: Turns,
 ): Effect.Effect<MultipartBody, ApiError> =>
   Effect.suspend(() => {
     const { req } = exchange
@@ -143,7 +164,7 @@ export const readMultipart = (
         const found = new PartQueue()
         const parser = parserOf(req, found)
         readyForBody(exchange)
-        const stop = pump(req, parser, found, maxBytes, tooLarge)
+        const stop = pump(req, parser, found, maxBytes, tooLarge, turns)
         return Stream.fromAsyncIterable(found, asApiError).pipe(
           Stream.ensuring(
             Effect.sync(() => {

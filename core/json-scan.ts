@@ -1,0 +1,106 @@
+/** What a JSON text may hold, so that parsing and decoding it takes milliseconds. */
+export interface JsonBounds {
+  /** Members of objects: a new name costs a parser as much as many numbers. */
+  readonly keys: number
+  /** Objects, arrays and strings, names of members included. */
+  readonly values: number
+  /** Commas, and so numbers, too. */
+  readonly elements: number
+}
+
+export const defaultBounds: JsonBounds = { keys: 40_000, values: 100_000, elements: 100_000 }
+
+/** Maximum nesting depth of a body. */
+export const maxDepth = 100
+
+const space = 0x20
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const colon = 0x3a
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
+const media = "data:"
+
+/**
+ * Counts what a JSON text holds, piece by piece and before it is parsed. No piece may end inside an
+ * escape (`\n`). It finds no errors: that is up to the parser.
+ */
+export class JsonScan {
+  keys = 0
+  values = 0
+  elements = 0
+  inString = false
+  /** Characters in strings that are data URIs. */
+  mediaCharacters = 0
+  #depth = 0
+  #deepest = 0
+  /** The first characters of the open string. */
+  #head = ""
+  readonly #bounds: JsonBounds
+
+  constructor(bounds: JsonBounds) {
+    this.#bounds = bounds
+  }
+
+  push(text: string): void {
+    let at = this.inString ? this.#skipString(text, 0) : 0
+    while (at < text.length) {
+      const code = text.charCodeAt(at++)
+      if (code > space) this.#count(code)
+      if (code === quote) at = this.#skipString(text, at)
+    }
+  }
+
+  /** Returns the index behind the string's end, or the length of the text. */
+  #skipString(text: string, from: number): number {
+    if (this.#head.length < media.length)
+      this.#head += text.slice(from, from + media.length - this.#head.length)
+    const isMedia = this.#head === media
+    let at = from
+    while (at < text.length) {
+      const code = text.charCodeAt(at++)
+      if (code === backslash) at++
+      else if (code === quote) {
+        this.inString = false
+        this.#head = ""
+        break
+      }
+    }
+    if (isMedia) this.mediaCharacters += at - from
+    return at
+  }
+
+  #count(code: number): void {
+    if (code === comma) this.elements++
+    else if (code === colon) this.keys++
+    else if (code === closeBracket || code === closeBrace) this.#depth--
+    else if (code === quote) {
+      this.values++
+      this.inString = true
+    } else if (code === openBracket || code === openBrace) {
+      this.values++
+      this.#deepest = Math.max(this.#deepest, ++this.#depth)
+    }
+  }
+
+  /** What there is too much of, in words. */
+  get excess(): string | undefined {
+    const { keys, values, elements } = this.#bounds
+    const most = (count: number) => count.toLocaleString("en")
+    if (this.#deepest > maxDepth) return `is nested deeper than ${maxDepth} levels`
+    if (this.keys > keys) return `has more than ${most(keys)} keys`
+    if (this.values > values) return `has more than ${most(values)} objects, arrays and strings`
+    return this.elements > elements ? `has more than ${most(elements)} values` : undefined
+  }
+}
+
+/** What a whole JSON text has too much of, in words. */
+export const excessOf = (text: string, bounds = defaultBounds): string | undefined => {
+  const scan = new JsonScan(bounds)
+  scan.push(text)
+  return scan.excess
+}
