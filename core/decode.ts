@@ -101,7 +101,7 @@ export const decodeQuery = <A extends object>(
 
 /**
  * A request body in the shape of `schema`, or 400 `invalid_request_error` with the field as
- * `param`. How much it holds was bounded before it was parsed (json-scan.ts).
+ * `param`. How much it holds was bounded before it was parsed (`JsonBounds`).
  */
 export const decodeBody = <A>(
   schema: Schema.Codec<A, Json>,

@@ -2,7 +2,6 @@ import { Effect, Schema, type Scope, type Stream } from "effect"
 import type { Caller, Client } from "../caller.ts"
 import type { ApiError } from "../errors.ts"
 import type { Json, Strings } from "../json.ts"
-import type { JsonBounds } from "../json-scan.ts"
 import type { Micros } from "../money.ts"
 import type { CallId } from "../services/ids.ts"
 import type { UsageByModel } from "../usage.ts"
@@ -119,6 +118,21 @@ export const freePlan = (run: Plan["run"], check?: Effect.Effect<boolean, PlanEr
     })),
   }),
 })
+
+/** What a JSON body may hold, so that parsing and decoding it takes milliseconds. */
+export interface JsonBounds {
+  /** Members of objects: a new name costs a parser as much as many numbers. */
+  readonly keys: number
+  /** Objects, arrays and strings, names of members included. */
+  readonly values: number
+  /** Commas, and so numbers, too. */
+  readonly elements: number
+}
+
+export const defaultBounds: JsonBounds = { keys: 40_000, values: 100_000, elements: 100_000 }
+
+/** Maximum nesting depth of a body. */
+export const maxDepth = 100
 
 /**
  * An endpoint is data plus one function. HTTP, the batch worker, the dry run, `/openapi.json` and

@@ -1,7 +1,12 @@
 import { Effect, Stream } from "effect"
 import type { ApiError } from "../../core/errors.ts"
-import { defaultBounds } from "../../core/json-scan.ts"
-import { type Call, defineEndpoint, megabyte, type Plan } from "../../core/ports/endpoint.ts"
+import {
+  type Call,
+  defaultBounds,
+  defineEndpoint,
+  megabyte,
+  type Plan,
+} from "../../core/ports/endpoint.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import { toReply } from "./reply-encoding.ts"
 import { readItems } from "./request-decoding.ts"

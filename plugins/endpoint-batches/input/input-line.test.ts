@@ -79,15 +79,30 @@ describe("an input line", () => {
     expect(({} as { x?: number }).x).toBeUndefined()
   })
 
-  it("may be as deep as it likes, but not as wide", () => {
+  it("is neither too deep nor too wide", () => {
     const deep = (levels: number) =>
       `{"custom_id":"a","method":"POST","url":"${endpoint}","body":{"input":${"[".repeat(levels)}${"]".repeat(levels)}}}`
-    expect(read(deep(400_000))).toMatchObject({ customId: "a" })
-    expect(read(deep(4_000_000))).toMatchObject({
+    expect(read(deep(99))).toMatchObject({ customId: "a" })
+    const refused = (message: string) => ({
       code: "invalid_request_error",
-      message: expect.stringContaining("1,000,000 values"),
+      message: expect.stringContaining(message),
     })
-    expect(read("[".repeat(400_000))).toMatchObject({ code: "invalid_json" })
+    expect(read(deep(100))).toMatchObject(refused("deeper than 101 levels"))
+    expect(read("[".repeat(400_000))).toMatchObject(refused("deeper"))
+    const wide = (count: number, one: (i: number) => string) =>
+      Array.from({ length: count }, (_, i) => one(i)).join()
+    const refusedBody = (body: string) => read(`{"body":{${body}}}`)
+    expect(refusedBody(wide(50_000, (i) => `"${i}":1`))).toMatchObject(refused("40,000 keys"))
+    expect(refusedBody(`"a":[${wide(200_000, () => "{}")}]`)).toMatchObject(refused("objects"))
+    expect(refusedBody(`"a":[${wide(700_000, () => "1")}]`)).toMatchObject(refused("values"))
+    expect(line({ body: { input: "[{,:".repeat(1_000_000) } })).toMatchObject({ customId: "a" })
+  })
+
+  it("is not searched for its fault where it is long", () => {
+    expect(read(`["${"x".repeat(100_000)}`)).toMatchObject({
+      code: "invalid_json",
+      message: "The line is not valid JSON.",
+    })
   })
 
   it("never throws, and never quotes what it was given", () => {

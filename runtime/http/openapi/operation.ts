@@ -1,6 +1,5 @@
 import type { Json } from "../../../core/json.ts"
-import { defaultBounds, maxDepth } from "../../../core/json-scan.ts"
-import type { Endpoint } from "../../../core/ports/endpoint.ts"
+import { defaultBounds, type Endpoint, maxDepth } from "../../../core/ports/endpoint.ts"
 import { errorResponses } from "./error-responses.ts"
 import type { SchemaBook } from "./schemas.ts"
 

@@ -13,7 +13,7 @@ import {
 } from "fast-check"
 import { expect, test } from "vitest"
 import { apiError } from "../../../core/errors.ts"
-import { defaultBounds } from "../../../core/json-scan.ts"
+import { defaultBounds } from "../../../core/ports/endpoint.ts"
 import { runs } from "../../../testing/property.ts"
 import { JsonReader } from "./json.ts"
 

@@ -3,8 +3,9 @@ import { createHash, type Hash, randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
-import { type JsonBounds, JsonScan } from "../../../core/json-scan.ts"
+import type { JsonBounds } from "../../../core/ports/endpoint.ts"
 import { smallBodyBytes } from "./body-budget.ts"
+import { JsonScan } from "./json-scan.ts"
 
 /** Parsing and decoding more than this takes a turn of its own. */
 const fewValues = 4_000

@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { defaultBounds, excessOf, JsonScan, maxDepth } from "./json-scan.ts"
+import { defaultBounds, maxDepth } from "../../../core/ports/endpoint.ts"
+import { JsonScan } from "./json-scan.ts"
 
 const unbounded = { keys: 1e9, values: 1e9, elements: 1e9 }
 
@@ -87,6 +88,12 @@ describe("what a JSON text holds", () => {
     expect(excessOf(JSON.stringify({ text: '{"a":[1,2]},'.repeat(1_000_000) }))).toBeUndefined()
   })
 })
+
+const excessOf = (text: string) => {
+  const scan = new JsonScan(defaultBounds)
+  scan.push(text)
+  return scan.excess
+}
 
 const scanned = (pieces: readonly string[]) => {
   const scan = new JsonScan(unbounded)

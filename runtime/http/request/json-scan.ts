@@ -1,17 +1,4 @@
-/** What a JSON text may hold, so that parsing and decoding it takes milliseconds. */
-export interface JsonBounds {
-  /** Members of objects: a new name costs a parser as much as many numbers. */
-  readonly keys: number
-  /** Objects, arrays and strings, names of members included. */
-  readonly values: number
-  /** Commas, and so numbers, too. */
-  readonly elements: number
-}
-
-export const defaultBounds: JsonBounds = { keys: 40_000, values: 100_000, elements: 100_000 }
-
-/** Maximum nesting depth of a body. */
-export const maxDepth = 100
+import { type JsonBounds, maxDepth } from "../../../core/ports/endpoint.ts"
 
 const space = 0x20
 const quote = 0x22
@@ -96,11 +83,4 @@ export class JsonScan {
     if (this.values > values) return `has more than ${most(values)} objects, arrays and strings`
     return this.elements > elements ? `has more than ${most(elements)} values` : undefined
   }
-}
-
-/** What a whole JSON text has too much of, in words. */
-export const excessOf = (text: string, bounds = defaultBounds): string | undefined => {
-  const scan = new JsonScan(bounds)
-  scan.push(text)
-  return scan.excess
 }
