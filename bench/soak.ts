@@ -3,15 +3,11 @@
 // --import tsx bench/soak.ts [--minutes 10] [--idle 60]`
 import { type ChildProcess, execFile, fork } from "node:child_process"
 import { once } from "node:events"
-import { readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { parseArgs, promisify } from "node:util"
-import { parse, stringify } from "yaml"
-import { writeGguf } from "../plugins/backend-onnx/testing/gguf-writer.ts"
-import { tinyLlama } from "../plugins/backend-onnx/testing/tiny-llama.ts"
 import { addAccount, askDashboard } from "../testing/dashboard-client.ts"
+import { addTinyModel } from "../testing/platform/tiny-model.ts"
 import { codeInWords, root } from "./deployment/code.ts"
 import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
 import { startServer } from "./deployment/server-process.ts"
@@ -32,27 +28,6 @@ const everyMs = 30_000
 const startedMs = performance.now()
 
 const admin = { email: "admin@example.com", password: "correct horse battery" }
-
-/** Fake models, and one with random weights: schemas are compiled by the real engine only. */
-const withTinyModel = (deployment: Deployment): Deployment => {
-  const { plugins, models, ...rest } = parse(readFileSync(deployment.config, "utf8"))
-  const content = tinyLlama()
-  const file = join(deployment.folder, "tiny.gguf")
-  const metadata = { ...content.metadata, "llama.context_length": 4096 }
-  writeFileSync(file, writeGguf({ ...content, metadata }))
-  const tiny = {
-    id: "svc-tiny",
-    task: "chat",
-    limits: { contextTokens: 4096, maxOutputTokens: 512 },
-    capabilities: ["chat"],
-    price: { input: 1500, output: 6000 },
-    backend: "onnx",
-    sources: [{ url: `file:${file}` }],
-  }
-  const all = { ...rest, plugins: { ...plugins, "backend-onnx": {} }, models: [...models, tiny] }
-  writeFileSync(deployment.config, stringify(all))
-  return deployment
-}
 
 const startClient = (program: string): ChildProcess =>
   fork(fileURLToPath(new URL(`./soak/${program}`, import.meta.url)), [], {
@@ -117,11 +92,10 @@ const measure = async (deployment: Deployment) => {
 }
 
 printMachine("Honest clients beside hostile ones", codeInWords)
-const deployment = withTinyModel(
-  makeDeployment({
-    env: { RAKIT_ADMIN_EMAIL: admin.email, RAKIT_ADMIN_PASSWORD: admin.password },
-  }),
-)
+const made = makeDeployment({
+  env: { RAKIT_ADMIN_EMAIL: admin.email, RAKIT_ADMIN_PASSWORD: admin.password },
+})
+const deployment = { ...made, config: addTinyModel(made.folder, made.config) }
 try {
   const { idle, loaded, late, counts, rss, afterMb } = await measure(deployment)
   printHonest(idle, loaded, late)

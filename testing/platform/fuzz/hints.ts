@@ -71,7 +71,10 @@ const values: Readonly<Record<string, (place: Place) => Json>> = {
   events: ({ random }) => random.pick([["batch.completed"], ["batch.completed", "batch.failed"]]),
   email: ({ random }) => `p${random.int(1, 40)}@example.com`,
   password: () => password,
-  token: (place) => oneOf(place, place.world.mailTokens()),
+  token: (place) => {
+    const purpose = place.operation.path.endsWith("reset") ? "reset" : "verify"
+    return oneOf(place, place.world.mailTokens(purpose))
+  },
   purpose: ({ random }) => random.pick(["batch_input", "batch_input", "batch", "knowledge"]),
   bytes: () => uploadBytes,
   filename: ({ random }) => random.pick(["a.jsonl", "b.txt", "c.md"]),

@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { askDashboard } from "../../dashboard-client.ts"
 import { type Platform, startPlatform } from "../../platform.ts"
 import { openReceiver, type Receiver } from "../../receiver.ts"
+import { addTinyModel } from "../tiny-model.ts"
 import { type ApiDocument, readDocument } from "./document.ts"
 import { type KnownObjects, makeKnownObjects, type Owner, objectsIn } from "./known-objects.ts"
 
@@ -18,6 +20,7 @@ export interface Actor {
 /** A running server with its accounts, and what the requests so far have shown. */
 export interface World {
   readonly platform: Platform
+  readonly config: string
   readonly url: string
   readonly document: ApiDocument
   readonly actors: readonly Actor[]
@@ -27,7 +30,7 @@ export interface World {
   /** Ids that requests must not change: those that the actors live on. */
   readonly kept: ReadonlySet<string>
   /** Tokens of mails that the server wrote. */
-  mailTokens(): readonly string[]
+  mailTokens(purpose: "verify" | "reset"): readonly string[]
   close(): Promise<void>
 }
 
@@ -106,14 +109,14 @@ const outcasts = async (
   }
 }
 
-const tokensIn = (folder: string): readonly string[] => {
+const tokensIn = (folder: string, purpose: string): readonly string[] => {
+  const link = new RegExp(`#${purpose}=(?:3D)?([\\w.-]+)`, "g")
   try {
     return readdirSync(folder)
       .filter((name) => name.endsWith(".eml"))
-      .slice(-5)
       .flatMap((name) => {
         const text = readFileSync(join(folder, name), "utf8").replace(/=\r?\n/g, "")
-        return [...text.matchAll(/#(?:verify|reset)=(?:3D)?([\w.-]+)/g)].map((match) => match[1]!)
+        return [...text.matchAll(link)].map((match) => match[1]!)
       })
   } catch {
     return []
@@ -131,7 +134,9 @@ export const everybody: Owner = { account: "" }
 export const openWorld = async (): Promise<World> => {
   const receiver = await openReceiver()
   const env = { RAKIT_WEBHOOK_ALLOW_HOSTS: receiver.host, RAKIT_TEST_BATCH_POLL_MS: "300" }
-  const platform = await startPlatform({ env })
+  const folder = mkdtempSync(join(tmpdir(), "rakit-fuzz-"))
+  const config = addTinyModel(folder)
+  const platform = await startPlatform({ env, config })
   const { url, credentials } = platform
   const json = await (await fetch(`${url}/openapi.json`)).json()
   const { email, password: adminPassword } = credentials
@@ -157,6 +162,7 @@ export const openWorld = async (): Promise<World> => {
     known.add(everybody, { id, kind: "asset", parent: undefined, fields: {} })
   return {
     platform,
+    config,
     url,
     document: readDocument(json as never),
     actors: [...a.actors, ...b.actors, admin, ...others.actors],
@@ -164,10 +170,11 @@ export const openWorld = async (): Promise<World> => {
     models: models.data,
     receiver,
     kept: new Set([...a.kept, ...b.kept, ...others.kept]),
-    mailTokens: () => tokensIn(join(platform.env.RAKIT_DATA ?? "", "outbox")),
+    mailTokens: (purpose) => tokensIn(join(platform.env.RAKIT_DATA ?? "", "outbox"), purpose),
     close: async () => {
       await platform.close()
       await receiver.close()
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

@@ -1,0 +1,41 @@
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parse, stringify } from "yaml"
+import { writeGguf } from "../../plugins/backend-onnx/testing/gguf-writer.ts"
+import { tinyLlama } from "../../plugins/backend-onnx/testing/tiny-llama.ts"
+
+const configFolder = fileURLToPath(new URL("../../config", import.meta.url))
+
+/** A chat model with random weights: the real engine, which compiles schemas. */
+const modelIn = (folder: string) => {
+  const content = tinyLlama()
+  const file = join(folder, "tiny.gguf")
+  const metadata = { ...content.metadata, "llama.context_length": 4096 }
+  writeFileSync(file, writeGguf({ ...content, metadata }))
+  return {
+    id: "svc-tiny",
+    task: "chat",
+    limits: { contextTokens: 4096, maxOutputTokens: 512 },
+    capabilities: ["chat"],
+    price: { input: 1500, output: 6000 },
+    backend: "onnx",
+    sources: [{ url: `file:${file}` }],
+  }
+}
+
+/** Writes a config file into the folder: the given one, and a tiny model beside its fake ones. */
+export const addTinyModel = (
+  folder: string,
+  config: string = join(configFolder, "test.yaml"),
+): string => {
+  const text = readFileSync(config, "utf8").replace(
+    "../testing/",
+    `${join(configFolder, "..")}/testing/`,
+  )
+  const { plugins, models, ...rest } = parse(text)
+  const file = join(folder, "with-tiny-model.yaml")
+  const all = { ...rest, plugins: { ...plugins, "backend-onnx": {} } }
+  writeFileSync(file, stringify({ ...all, models: [...models, modelIn(folder)] }))
+  return file
+}
