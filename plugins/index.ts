@@ -1,6 +1,7 @@
 import type { Plugin } from "../core/plugin.ts"
 import type { Command } from "../core/ports/command.ts"
 import { command as batchRun } from "./endpoint-batches/command.ts"
+import { command as keysHash } from "./identity-static/command.ts"
 
 type Load = () => Promise<{ readonly plugin: Plugin }>
 
@@ -22,6 +23,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "endpoint-models": () => import("./endpoint-models/plugin.ts"),
   "endpoint-rerank": () => import("./endpoint-rerank/plugin.ts"),
   "idempotency-postgres": () => import("./idempotency-postgres/plugin.ts"),
+  "identity-static": () => import("./identity-static/plugin.ts"),
   "mail-smtp": () => import("./mail-smtp/plugin.ts"),
   "queue-postgres": () => import("./queue-postgres/plugin.ts"),
   "signing-keys": () => import("./signing-keys/plugin.ts"),
@@ -33,4 +35,4 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
  * The commands that built-in plugins bring to `rakit`, whether a config file names the plugin or
  * not. Loaded with `--help`, so they are data.
  */
-export const builtinCommands: readonly Command[] = [batchRun]
+export const builtinCommands: readonly Command[] = [batchRun, keysHash]

@@ -26,8 +26,8 @@ export interface Command {
   readonly about: string
   /** Required ones, in order; a config file may follow them. */
   readonly arguments: readonly { readonly name: string; readonly about: string }[]
-  /** What it uses the config file for. */
-  readonly config: string
+  /** What it uses the config file for; absent: it takes none. */
+  readonly config?: string
   readonly options: readonly CommandOption[]
   /** Called when the command is. */
   load(): Promise<RunCommand>

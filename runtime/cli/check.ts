@@ -112,7 +112,9 @@ export const describeDeployment = (
     formatTable([
       ...Object.entries(deployment.config.deployment.server).map(([key, value]) => [
         key,
-        String(value) || "-",
+        (typeof value === "object" && !Array.isArray(value)
+          ? JSON.stringify(value)
+          : String(value)) || "-",
       ]),
     ]),
   ]

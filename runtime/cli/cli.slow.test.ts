@@ -45,6 +45,7 @@ describe("rakit --help", () => {
       "create",
       "list",
       "revoke",
+      "hash",
       "ledger",
       "verify",
       "report",

@@ -21,13 +21,13 @@ const groupOf = (program: Commander, { name, about }: Command["group"]): Command
 const addCommand = (program: Commander, command: Command, defaultConfig: string) => {
   const added = groupOf(program, command.group).command(command.name).description(command.about)
   for (const { name, about } of command.arguments) added.argument(`<${name}>`, about)
-  added.argument("[config]", command.config, defaultConfig)
+  if (command.config !== undefined) added.argument("[config]", command.config, defaultConfig)
   for (const option of command.options) addOption(added, option)
   added.action(async () => {
-    const config = added.processedArgs.at(-1) as string
+    const config = (added.processedArgs[command.arguments.length] as string) ?? defaultConfig
     const { runPluginCommand } = await import("./run-plugin-command.ts")
     await runPluginCommand(command, {
-      arguments: added.processedArgs.slice(0, -1) as readonly string[],
+      arguments: added.processedArgs.slice(0, command.arguments.length) as readonly string[],
       options: added.opts(),
       config: { file: config, isTyped: config !== defaultConfig },
     })

@@ -23,7 +23,10 @@ export interface OpenedIdentity {
     state: KeyState,
   ): Promise<{ readonly keyId: string; readonly account: string }>
   /** Changes the state of a key as an administrator, or another server, would. */
-  changeKey(key: string, state: Pick<KeyState, "verified" | "suspended" | "revoked">): Promise<void>
+  changeKey?(
+    key: string,
+    state: Pick<KeyState, "verified" | "suspended" | "revoked">,
+  ): Promise<void>
   advance(ms: number): void
   close?(): Promise<void>
 }
@@ -52,8 +55,17 @@ const outcome = async (
     ),
   )
 
+export interface IdentityContractOptions {
+  /** Keys have no states, roles and caps: they are known, or (revoked) are not. */
+  readonly isFixed?: boolean
+}
+
 /** What every Identity must do. `open` is called once; each test uses keys of its own. */
-export const identityContract = (name: string, open: () => Promise<OpenedIdentity>): void => {
+export const identityContract = (
+  name: string,
+  open: () => Promise<OpenedIdentity>,
+  { isFixed = false }: IdentityContractOptions = {},
+): void => {
   describe(`${name} keeps the identity contract`, () => {
     let opened: OpenedIdentity
     beforeAll(async () => {
@@ -72,14 +84,15 @@ export const identityContract = (name: string, open: () => Promise<OpenedIdentit
         rpm: 7,
         rpd: 70,
         concurrency: 3,
-        monthlyCapMicros: 9_000_000_000_000_001n,
+        monthlyCapMicros: isFixed ? 0n : 9_000_000_000_000_001n,
       }
-      const live = await add({ role: "admin", limits })
+      const role = isFixed ? "user" : "admin"
+      const live = await add({ role, limits })
       expect(await who(live.key)).toEqual({
         tenant: { account: live.account, mode: "live" },
         keyId: live.keyId,
         scopes: ["*"],
-        role: "admin",
+        role,
         limits,
       })
       const test = await add({ mode: "test" })
@@ -88,7 +101,7 @@ export const identityContract = (name: string, open: () => Promise<OpenedIdentit
         keyId: test.keyId,
         scopes: ["*"],
         role: "user",
-        limits: defaultLimits,
+        limits: isFixed ? { ...defaultLimits, monthlyCapMicros: 0n } : defaultLimits,
       })
     })
 
@@ -99,28 +112,31 @@ export const identityContract = (name: string, open: () => Promise<OpenedIdentit
       expect(refusals[0]).toMatchObject({ code: "authentication_error" })
     })
 
-    it("says what is wrong with the account, the key first, the e-mail second", async () => {
-      const codes = []
-      for (const state of [
-        { revoked: true, verified: false, suspended: true },
-        { verified: false, suspended: true },
-        { verified: false },
-        { suspended: true },
-      ]) {
-        const { key } = await add(state)
-        const refusal = await who(key)
-        expect(JSON.stringify(refusal)).not.toContain(key)
-        codes.push("code" in refusal ? refusal.code : "none")
-      }
-      expect(codes).toEqual([
-        "authentication_error",
-        "email_not_verified",
-        "email_not_verified",
-        "account_suspended",
-      ])
-    })
+    it.skipIf(isFixed)(
+      "says what is wrong with the account, the key first, the e-mail second",
+      async () => {
+        const codes = []
+        for (const state of [
+          { revoked: true, verified: false, suspended: true },
+          { verified: false, suspended: true },
+          { verified: false },
+          { suspended: true },
+        ]) {
+          const { key } = await add(state)
+          const refusal = await who(key)
+          expect(JSON.stringify(refusal)).not.toContain(key)
+          codes.push("code" in refusal ? refusal.code : "none")
+        }
+        expect(codes).toEqual([
+          "authentication_error",
+          "email_not_verified",
+          "email_not_verified",
+          "account_suspended",
+        ])
+      },
+    )
 
-    it("notices a change after at most 5 s, in both directions", async () => {
+    it.skipIf(isFixed)("notices a change after at most 5 s, in both directions", async () => {
       const { key, keyId } = await add()
       const states = [
         { state: { verified: true, suspended: true, revoked: false }, code: "account_suspended" },
@@ -132,7 +148,7 @@ export const identityContract = (name: string, open: () => Promise<OpenedIdentit
       ]
       for (const { state, code } of states) {
         await who(key)
-        await opened.changeKey(key, state)
+        await opened.changeKey?.(key, state)
         opened.advance(cacheMs)
         for (const answer of [await who(key), await outcome(opened.identity.resume(keyId))])
           expect("code" in answer ? answer.code : undefined).toBe(code)
@@ -142,10 +158,12 @@ export const identityContract = (name: string, open: () => Promise<OpenedIdentit
     it("resumes work for a key, and refuses when the key or the account may no longer call", async () => {
       const { key, keyId } = await add()
       expect(await outcome(opened.identity.resume(keyId))).toEqual(await who(key))
-      const suspended = await add({ suspended: true })
-      expect(await outcome(opened.identity.resume(suspended.keyId))).toMatchObject({
-        code: "account_suspended",
-      })
+      if (!isFixed) {
+        const suspended = await add({ suspended: true })
+        expect(await outcome(opened.identity.resume(suspended.keyId))).toMatchObject({
+          code: "account_suspended",
+        })
+      }
       const revoked = await add({ revoked: true })
       expect(await outcome(opened.identity.resume(revoked.keyId))).toMatchObject({
         code: "authentication_error",
