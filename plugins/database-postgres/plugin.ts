@@ -11,7 +11,7 @@ export const plugin = definePlugin<Settings>({
   api: 1,
   about: "PostgreSQL 15 or newer: a server by URL, or an embedded one in the data folder.",
   settings: Settings,
-  needs: [Tokens.deployment, Tokens.log],
+  needs: [Tokens.deployment, Tokens.log, Tokens.metrics],
   provides: [Tokens.database, Tokens.healthChecks],
   create: (settings) => ({
     hasData: (container) => {
@@ -23,6 +23,7 @@ export const plugin = definePlugin<Settings>({
         const deps = {
           deployment: resolve(container, Tokens.deployment),
           log: resolve(container, Tokens.log).with({ plugin: "database-postgres" }),
+          metrics: resolve(container, Tokens.metrics),
         }
         const { database, ping } = yield* openPostgres(settings, deps)
         provide(container, Tokens.database, database)

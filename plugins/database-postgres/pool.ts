@@ -1,6 +1,7 @@
 import type { PostgresPool, PostgresPoolClient } from "kysely"
 import pg from "pg"
 import { PortError } from "../../core/errors.ts"
+import type { Metrics } from "../../core/services/metrics.ts"
 import { whyOf } from "./failure.ts"
 
 export interface PoolOptions {
@@ -18,6 +19,30 @@ export interface PoolOptions {
   readonly idleInTransactionTimeoutMs: number
   /** Called when an idle connection was lost; the pool has already removed it. */
   readonly onLost: (error: Error) => void
+  readonly metrics?: Metrics
+}
+
+/** Named as in OpenTelemetry's conventions for database clients. */
+const measure = (metrics: Metrics, pool: pg.Pool, most: number): void => {
+  const connections = metrics.gauge(
+    "rakit_db_client_connection_count",
+    "Connections to the database by state: used or idle.",
+    ["state"],
+  )
+  const pending = metrics.gauge(
+    "rakit_db_client_connection_pending_requests",
+    "Callers that wait for a connection to the database.",
+  )
+  const max = metrics.gauge(
+    "rakit_db_client_connection_max",
+    "Most connections of this process to the database.",
+  )
+  metrics.onRead(() => {
+    connections.set(pool.idleCount, { state: "idle" })
+    connections.set(pool.totalCount - pool.idleCount, { state: "used" })
+    pending.set(pool.waitingCount)
+    max.set(most)
+  })
 }
 
 const oid = { int8: 20, int8Array: 1016, date: 1082, dateArray: 1182, textArray: 1009 }
@@ -119,6 +144,7 @@ export const makePool = (options: PoolOptions): PostgresPool => {
       await client.query(sessionSettings(options))
     },
   })
+  if (options.metrics) measure(options.metrics, pool, options.maxConnections)
   pool.on("error", options.onLost)
   // the pool does not listen while a connection is in use: without this its loss would end the
   // process

@@ -5,6 +5,7 @@ import type { Database } from "../../core/ports/database.ts"
 import type { HealthCheck } from "../../core/ports/health.ts"
 import type { Deployment } from "../../core/services/deployment.ts"
 import type { Log } from "../../core/services/log.ts"
+import type { Metrics } from "../../core/services/metrics.ts"
 import { makeDatabase } from "./database.ts"
 import { clusterIn, noRoomIn } from "./embedded/cluster.ts"
 import { openEmbedded } from "./embedded/embedded.ts"
@@ -16,6 +17,7 @@ import type { Settings } from "./settings.ts"
 export interface PostgresDeps {
   readonly deployment: Deployment
   readonly log: Log
+  readonly metrics?: Metrics
 }
 
 const longestClose = "5 seconds"
@@ -84,7 +86,11 @@ export const openPostgres = (
     const options = poolOptions(settings, deps, address)
     const failures = makeFailures(noRoom)
     const open = Effect.sync(() =>
-      makeDatabase(makePool(options), () => makePool(migrationOptions(options)), failures),
+      makeDatabase(
+        makePool({ ...options, ...(deps.metrics && { metrics: deps.metrics }) }),
+        () => makePool(migrationOptions(options)),
+        failures,
+      ),
     )
     const { database } = yield* Effect.acquireRelease(open, ({ close }) =>
       Effect.promise(close).pipe(Effect.timeoutOption(longestClose)),

@@ -9,6 +9,7 @@ import type {
   Identity,
   Ids,
   Log,
+  Metrics,
   Storage,
   Webhook,
 } from "../../core/index.ts"
@@ -28,6 +29,7 @@ export interface BatchDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
+  readonly metrics: Metrics
   /** The endpoints that a batch may target, by path. */
   readonly targets: ReadonlyMap<string, Endpoint>
   readonly limits: BatchLimits

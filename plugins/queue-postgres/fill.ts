@@ -16,7 +16,7 @@ export interface FillDeps {
    */
   readonly wake: () => void
   readonly onDead: (handler: string, jobs: number) => void
-  readonly onPoll: (consumer: Consumer, lagMs: number) => void
+  readonly onPoll: (consumer: Consumer, lagMs: number, depth: number) => void
 }
 
 /**
@@ -57,10 +57,10 @@ export const makeFill = (
     })
 
   /** Returns when the consumer's next job is due or the next lease ends, as far as is known now. */
-  const fillOne = (consumer: Consumer, { dueMs, leaseEndMs }: NextTimes) =>
+  const fillOne = (consumer: Consumer, { dueMs, depth, leaseEndMs }: NextTimes) =>
     Effect.gen(function* () {
       const nowMs = clock.nowMs()
-      onPoll(consumer, Math.max(0, nowMs - dueMs))
+      onPoll(consumer, Math.max(0, nowMs - dueMs), depth)
       if (leaseEndMs <= nowMs) onDead(consumer.handler.name, yield* rows.expire(consumer.handler))
       if ((dueMs <= nowMs || leaseEndMs <= nowMs) && (yield* claim(consumer))) return nowMs
       return Math.min(...[dueMs, leaseEndMs].filter((ms) => ms > nowMs), Number.POSITIVE_INFINITY)

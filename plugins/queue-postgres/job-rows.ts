@@ -28,6 +28,8 @@ export interface ClaimedJob {
  */
 export interface NextTimes {
   readonly dueMs: number
+  /** Jobs that are due and wait, counted up to `mostCounted`. */
+  readonly depth: number
   readonly leaseEndMs: number
 }
 
@@ -83,20 +85,30 @@ const renewRows = async (
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Two index look-ups per handler: the cost does not depend on the number of waiting jobs. */
+const mostCounted = 1_000
+
+/** Index look-ups: the cost does not depend on the number of waiting jobs. */
 const nextRows = async (
   db: Kysely<QueueTables>,
   handlers: readonly string[],
+  now: Date,
 ): Promise<ReadonlyMap<string, NextTimes>> => {
-  const { rows } = await sql<{ job: string; due: Date | null; lease_end: Date | null }>`
+  const { rows } = await sql<{
+    job: string
+    due: Date | null
+    depth: number
+    lease_end: Date | null
+  }>`
     SELECT job,
       (SELECT min(due_at) FROM queue_payload AS q WHERE q.job = wanted.job AND lease IS NULL) AS due,
+      (SELECT count(*)::int FROM (SELECT FROM queue_payload AS q WHERE q.job = wanted.job AND lease IS NULL AND due_at <= ${now} LIMIT ${mostCounted}) AS waiting) AS depth,
       (SELECT min(due_at) FROM queue_payload AS q WHERE q.job = wanted.job AND lease IS NOT NULL) AS lease_end
     FROM unnest(${handlers}::text[]) AS wanted (job)`.execute(db)
   return new Map(
-    rows.map(({ job, due, lease_end }) => [
+    rows.map(({ job, due, depth, lease_end }) => [
       job,
       {
+        depth,
         dueMs: due?.getTime() ?? Number.POSITIVE_INFINITY,
         leaseEndMs: lease_end?.getTime() ?? Number.POSITIVE_INFINITY,
       },
@@ -143,7 +155,7 @@ const leasing = ({ database, db, at }: Deps) => ({
   /** Returns the ids of the jobs whose lease is still ours. */
   renew: (claims: readonly ClaimedJob[], untilMs: number) =>
     database.run(() => renewRows(db(), claims, new Date(untilMs))),
-  next: (handlers: readonly string[]) => database.run(() => nextRows(db(), handlers)),
+  next: (handlers: readonly string[]) => database.run(() => nextRows(db(), handlers, at())),
   /** Releases or buries the jobs whose lease has ended. Returns the number of buried jobs. */
   expire: ({ name, attempts }: HandlerTerms) =>
     database.run(async () => {

@@ -42,6 +42,11 @@ const makeMeters = (metrics: Metrics) => {
     "How long the payload that is due longest has waited.",
     ["job"],
   )
+  const depth = metrics.gauge(
+    "rakit_queue_depth",
+    "Payloads that are due and wait, counted up to 1,000, when the queue was last looked at.",
+    ["job"],
+  )
   return {
     ended: (handler: string, outcome: string) => {
       runs.add(1, { job: handler, outcome })
@@ -50,7 +55,8 @@ const makeMeters = (metrics: Metrics) => {
     died: (handler: string, jobs: number) => {
       if (jobs > 0) dead.add(jobs, { job: handler })
     },
-    polled: ({ handler, running: now }: Consumer, lagMs: number) => {
+    polled: ({ handler, running: now }: Consumer, lagMs: number, due: number) => {
+      depth.set(due, { job: handler.name })
       running.set(now.size, { job: handler.name })
       lag.set(lagMs / 1000, { job: handler.name })
     },

@@ -19,6 +19,7 @@ import {
   fakeChatModel,
   fakeEmbedModel,
   fakeIdentity,
+  fakeMetrics,
   fakeStorage,
   fakeWebhook,
 } from "../../../testing/index.ts"
@@ -147,6 +148,7 @@ export const openPreflightFixture = () => {
     clock: core.clock,
     ids,
     log: core.log,
+    metrics: fakeMetrics(),
     targets: new Map([[echo.path, echo]]),
     limits: limitsOf(Schema.decodeUnknownSync(Settings)({})),
     cancels: makeCancels(),

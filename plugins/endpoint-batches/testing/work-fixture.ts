@@ -16,6 +16,7 @@ import {
   fakeEmbedModel,
   fakeIdentity,
   fakeLog,
+  fakeMetrics,
   fakeStorage,
 } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
@@ -103,6 +104,7 @@ export const openWorkFixture = async ({
     clock,
     ids,
     log,
+    metrics: fakeMetrics(),
     targets: new Map([[path, makeTarget(run)]]),
     limits: { ...defaults, ...limits },
     cancels: makeCancels(),

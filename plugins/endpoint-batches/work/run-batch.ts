@@ -30,6 +30,7 @@ import type { PortError, StorageError, StoredFile } from "../../../core/index.ts
 import type { BatchDeps } from "../deps.ts"
 import { jsonLines } from "../input/json-lines.ts"
 import type { BatchRow } from "../tables.ts"
+import { countLines } from "./batch-metrics.ts"
 import type { Cancellation } from "./cancellation.ts"
 import { commitLines, voidLines } from "./commit.ts"
 import { makeCommitBuffer } from "./commit-buffer.ts"
@@ -114,8 +115,10 @@ const commit = (
       voidLines(deps, results),
     )
     if (committed === "lost") yield* voidLines(deps, results)
-    if (committed === "kept") for (const { line, body } of results) progress.done(line, body.length)
-    else cancellation.cancel(committed === "lost" ? "lost" : "cancelled")
+    if (committed === "kept") {
+      for (const { line, body } of results) progress.done(line, body.length)
+      countLines(deps, results)
+    } else cancellation.cancel(committed === "lost" ? "lost" : "cancelled")
   }).pipe(Effect.ensuring(releaseAll(lines)))
 
 const segmentIfWorth = ({

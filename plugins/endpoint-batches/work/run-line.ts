@@ -14,6 +14,7 @@ import { isBatchError, readInputLine } from "../input/input-line.ts"
 import type { RawLine } from "../input/json-lines.ts"
 import { lineInput } from "../preflight/model-check.ts"
 import type { BatchRow } from "../tables.ts"
+import { modelOf } from "./batch-metrics.ts"
 import type { Cancellation } from "./cancellation.ts"
 import type { Hold } from "./hold-tracker.ts"
 import type { Permit } from "./line-scheduler.ts"
@@ -26,6 +27,7 @@ export interface LineResult {
   readonly ok: boolean
   /** The line of its output or error file. */
   readonly body: string
+  readonly model?: string | undefined
   /** Open until it is committed; absent where nothing is held. */
   readonly settlement?: Settlement
   /** When the run began that is settled. */
@@ -157,10 +159,12 @@ export const runLine = (
   Effect.suspend(() => {
     const { line } = raw
     const id = lineId(deps.batch.id, line)
+    let model: string | undefined
     const failed = (customId: string | null, error: ApiError): LineResult => ({
       line,
       ok: false,
       body: errorLine(id, customId, error),
+      model,
     })
     const read = readInputLine(raw, deps.target.path)
     // pre-flight has accepted it, so the settings have changed since
@@ -171,6 +175,7 @@ export const runLine = (
       )
     }
     const { customId, body } = read
+    model = modelOf(deps.deps, body)
     return withRetries({ ...deps, requestId: id, body, access }).pipe(
       Effect.map((answer): LineResult | undefined => {
         if (!answer) return undefined
@@ -179,6 +184,7 @@ export const runLine = (
           line,
           ok: true,
           body: outputLine(id, customId, reply.status, "json" in reply ? reply.json : null),
+          model,
           settlement,
           begunMs,
         }
