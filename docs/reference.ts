@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { batchErrorRegistry, errorRegistry } from "../core/errors.ts"
+import { table } from "./table.ts"
 
 /**
  * The pages that are generated: docs/events.md from the log calls of all sources, docs/errors.md
@@ -61,11 +62,6 @@ export const loggedEvents = (): readonly LoggedEvent[] =>
     .filter(isSource)
     .flatMap((path) => eventsIn(path, readFileSync(join(root, path), "utf8")))
     .sort((a, b) => (a.event < b.event ? -1 : 1))
-
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, head.map(() => "---"), ...rows]
-    .map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`)
-    .join("\n")
 
 export const eventsPage = (): string => {
   const rows = loggedEvents().map(({ event, level, sentence, path }) => [

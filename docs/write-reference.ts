@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { metricsPage } from "./metrics-page.ts"
 import { errorsPage, eventsPage } from "./reference.ts"
 
 /** `npm run docs` */
 writeFileSync(join(import.meta.dirname, "events.md"), eventsPage())
 writeFileSync(join(import.meta.dirname, "errors.md"), errorsPage())
+writeFileSync(join(import.meta.dirname, "metrics.md"), metricsPage())

@@ -148,12 +148,18 @@ export const makeHttpServer = (
     const { port: metricsPort } = scrape
     if (metricsPort !== undefined)
       yield* serveMetrics({ ...scrape, port: metricsPort }, { metrics, log, limits, timings })
+    const budget = makeBodyBudget(limits)
+    const bodyBytes = metrics.gauge(
+      "rakit_http_body_bytes",
+      "Memory that bodies of open requests hold of their budget.",
+    )
+    metrics.onRead(() => bodyBytes.set(budget.heldBytes()))
     const routing = makeRouting(about, (openApi) => ({
       ...options,
       timings,
       cors,
       system: systemRoutes({ about, readiness, metrics, scrape, openApi, lingerMs, writeStallMs }),
-      budget: makeBodyBudget(limits),
+      budget,
       turns: makeTurns(),
       isReady: () => isReady,
       countStream: observer.countStream,

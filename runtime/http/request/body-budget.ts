@@ -20,6 +20,8 @@ export interface Reservation {
 export interface BodyBudget {
   /** The largest body that fits in, where nothing else is held. */
   readonly maxBytes: number
+  /** What all bodies hold now. */
+  heldBytes(): number
   open(account: string): Reservation
 }
 
@@ -70,5 +72,9 @@ export const makeBodyBudget = ({
       release: () => move(-bytes),
     }
   }
-  return { maxBytes: Math.min(maxBufferedBytes, maxBufferedBytesPerAccount), open }
+  return {
+    maxBytes: Math.min(maxBufferedBytes, maxBufferedBytesPerAccount),
+    heldBytes: () => held.small + held.large,
+    open,
+  }
 }
