@@ -40,7 +40,7 @@ export const pageQuery = {
   limit: queryDefault(
     Schema.Int.check(
       Schema.isBetween({ minimum: 1, maximum: maxLimit }, { message: limitMessage }),
-    ),
+    ).annotate({ description: "How many items at most." }),
     defaultLimit,
   ),
   after: Schema.optionalKey(

@@ -120,9 +120,43 @@ const consistent = Schema.makeFilter((body: typeof Fields.Type) => {
   return toolsProblem(body) ?? conversationProblem(body.messages)
 })
 
+const question = [{ role: "user", content: "What is the weather in Jakarta?" }] as const
+const city = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+}
+
+const chatExamples = [
+  { model: "svc-lyt", messages: [{ role: "user", content: "Selamat pagi!" }] },
+  {
+    model: "svc-lyt",
+    messages: question,
+    stream: true,
+    stream_options: { include_usage: true },
+  },
+  {
+    model: "svc-lyt",
+    messages: question,
+    tools: [{ type: "function", function: { name: "get_weather", parameters: city } }],
+    tool_choice: "required",
+  },
+  {
+    model: "svc-lyt",
+    messages: question,
+    response_format: {
+      type: "json_schema",
+      json_schema: { name: "city", schema: city, strict: true },
+    },
+  },
+] as const
+
 /**
  * The body of `POST /v1/chat/completions`. An explicit null counts as absent; unknown fields are
  * ignored.
  */
-export const ChatBody = Fields.check(consistent).annotate({ identifier: "ChatCompletionRequest" })
+export const ChatBody = Fields.annotate({ examples: chatExamples })
+  .check(consistent)
+  .annotate({ identifier: "ChatCompletionRequest" })
 export type ChatBody = typeof ChatBody.Type

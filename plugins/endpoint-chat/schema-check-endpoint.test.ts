@@ -134,7 +134,7 @@ describe("POST /v1/schemas/check", () => {
     }
     expect(document.paths["/v1/schemas/check"]).toMatchObject({
       post: {
-        operationId: "schemas.check",
+        operationId: "schemasCheck",
         security: [{ apiKey: [] }],
         requestBody: { description: expect.stringContaining("1048576") },
       },

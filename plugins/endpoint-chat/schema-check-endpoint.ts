@@ -6,6 +6,7 @@ import { JsonSchemaBody } from "./json-schema-limits.ts"
 
 const Body = Schema.Struct({ schema: JsonSchemaBody }).annotate({
   identifier: "SchemaCheckRequest",
+  examples: [{ schema: { type: "object", properties: { city: { type: "string" } } } }],
 })
 
 const Keyword = Schema.Struct({

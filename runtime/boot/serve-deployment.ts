@@ -91,7 +91,8 @@ export const serveDeployment = (
       identity: lazy(container, Tokens.identity),
       sessions: optional(container, Tokens.sessions),
       trustedProxies: settings.trustedProxies,
-      cors: { origins: settings.cors.origins, publicUrl },
+      corsOrigins: settings.cors.origins,
+      publicUrl,
       timings: { pingMs: settings.ssePingMs },
       limits: {
         maxBufferedBytes: settings.bodies.megabytes * 2 ** 20,

@@ -38,7 +38,7 @@ import type { Authenticators } from "./request/authenticate.ts"
 import { makeBodyBudget } from "./request/body-budget.ts"
 import { expectsContinue } from "./request/expect-continue.ts"
 import { makeTurns } from "./request/turns.ts"
-import { type CorsOptions, makeCors } from "./response/cors.ts"
+import { makeCors } from "./response/cors.ts"
 import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"
 import { makeObserver } from "./system/observe.ts"
@@ -69,8 +69,10 @@ export interface HttpServerOptions extends Authenticators {
   readonly timings?: Partial<HttpTimings>
   /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
-  /** Off by default. */
-  readonly cors?: CorsOptions
+  /** Where clients reach the server, if the config says so. */
+  readonly publicUrl?: string
+  /** Exact origins, or `*`; none by default. */
+  readonly corsOrigins?: readonly string[]
 }
 
 export interface HttpServer {
@@ -107,11 +109,14 @@ const handleRequests = (server: Server, handle: RequestListener): void => {
  * The routes of the published endpoints, and their API document, which is made when it is first
  * asked for.
  */
-const makeRouting = (about: ApiTitle, depsOf: (openApi: () => ApiDocument) => RouteDeps) => {
+const makeRouting = (
+  { about, publicUrl }: HttpServerOptions,
+  depsOf: (openApi: () => ApiDocument) => RouteDeps,
+) => {
   let endpoints: readonly Endpoint[] | undefined
   let document: ApiDocument | undefined
   const deps = depsOf(() => {
-    document ??= toApiDocument(describeApi(about, endpoints ?? []))
+    document ??= toApiDocument(describeApi(about, endpoints ?? [], publicUrl))
     return document
   })
   let routes = makeRoutes([], deps)
@@ -139,7 +144,7 @@ export const makeHttpServer = (
     const inFlight = makeInFlight()
     const observer = makeObserver(log, metrics, options.trace)
     const drainer = makeDrainer(server, inFlight, timings.settleMs)
-    const cors = makeCors(options.cors ?? { origins: [] })
+    const cors = makeCors(options.corsOrigins ?? [], options.publicUrl)
     let isReady = false
 
     const phase = () => (drainer.isDraining ? "draining" : isReady ? "serving" : "starting")
@@ -154,7 +159,7 @@ export const makeHttpServer = (
       "Memory that bodies of open requests hold of their budget.",
     )
     metrics.onRead(() => bodyBytes.set(budget.heldBytes()))
-    const routing = makeRouting(about, (openApi) => ({
+    const routing = makeRouting(options, (openApi) => ({
       ...options,
       timings,
       cors,

@@ -15,7 +15,7 @@ import { tenantOf } from "../tenant.ts"
 import { checkFile, createFile } from "./create-file.ts"
 import { downloadFile, getFile, noSuchFile } from "./download.ts"
 import { listFiles } from "./file-rows.ts"
-import { DeletedFile, FileList, FileReply, toFile } from "./file-schema.ts"
+import { DeletedFile, FileForm, FileList, FileReply, toFile } from "./file-schema.ts"
 import { makeFiles } from "./files-service.ts"
 import { ListQuery, toListing } from "./list-query.ts"
 
@@ -35,6 +35,7 @@ const create = (started: WhenStarted<FilesDeps>) =>
     path: "/v1/files",
     access: "key",
     body: "multipart",
+    form: FileForm,
     maxBodyBytes: 50 * megabyte,
     reply: FileReply,
     creates: true,

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { listSchema } from "../../../core/index.ts"
+import { fileField, listSchema } from "../../../core/index.ts"
 import type { FileRow } from "../tables.ts"
 
 export const purposes = ["batch_input", "knowledge", "batch_output", "batch_error"] as const
@@ -17,6 +17,16 @@ export const FileReply = Schema.Struct({
   status: Schema.Literals(["uploaded", "processing", "processed", "failed"]),
   status_details: Schema.optionalKey(Schema.String),
 }).annotate({ identifier: "File" })
+
+/** The form of an upload; files/form.ts reads it while it arrives. */
+export const FileForm = Schema.Struct({
+  file: fileField,
+  purpose: Schema.Literals(["batch_input", "batch", "knowledge"]),
+  "expires_after[anchor]": Schema.optionalKey(
+    Schema.Literal("created_at").annotate({ description: "Beside `expires_after[seconds]`." }),
+  ),
+  "expires_after[seconds]": Schema.optionalKey(Schema.Int),
+}).annotate({ identifier: "FileForm" })
 
 export const DeletedFile = Schema.Struct({
   id: Schema.String,

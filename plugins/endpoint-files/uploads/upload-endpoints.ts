@@ -1,9 +1,10 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import {
   type ApiError,
   type Call,
   defineEndpoint,
   type Endpoint,
+  fileField,
   freePlan,
   type MultipartBody,
   megabyte,
@@ -39,6 +40,8 @@ const isOpen = (deps: FilesDeps, tenant: Tenant, id: string) =>
     findUpload(deps, tenant, id),
     (upload) => statusOfUpload(upload, deps.clock.nowMs()) === "pending",
   )
+
+const PartForm = Schema.Struct({ data: fileField }).annotate({ identifier: "UploadPartForm" })
 
 /** The plan of an endpoint that replies with JSON. `check` is for dry runs. */
 const planOf = <Body>(
@@ -125,6 +128,7 @@ const part = (started: WhenStarted<FilesDeps>) =>
     method: "POST",
     path: "/v1/uploads/{id}/parts",
     body: "multipart",
+    form: PartForm,
     // the part and the form around it
     maxBodyBytes: maxPartBytes + megabyte,
     reply: PartReply,

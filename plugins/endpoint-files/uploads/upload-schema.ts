@@ -15,7 +15,12 @@ export const CreateUpload = Schema.Struct({
   bytes: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
   mime_type: text(255),
   expires_after: optional(ExpiresAfter),
-}).annotate({ identifier: "CreateUpload" })
+}).annotate({
+  identifier: "CreateUpload",
+  examples: [
+    { filename: "lines.jsonl", purpose: "batch", bytes: 1_000_000, mime_type: "application/jsonl" },
+  ],
+})
 export type CreateUpload = typeof CreateUpload.Type
 
 export const CompleteUpload = Schema.Struct({

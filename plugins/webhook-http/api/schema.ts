@@ -30,7 +30,10 @@ export const CreateWebhook = Schema.Struct({
     .check(isEventList)
     .annotate({ description: knownEvents.join(", ") }),
   description: optional(Schema.String.check(atMostCharacters(maxDescription), isReadable)),
-}).annotate({ identifier: "CreateWebhook" })
+}).annotate({
+  identifier: "CreateWebhook",
+  examples: [{ url: "https://example.com/hooks", events: ["batch.completed"] }],
+})
 export type CreateWebhook = typeof CreateWebhook.Type
 
 const fields = {

@@ -1,7 +1,8 @@
 import { Schema, Stream } from "effect"
 import { expect, test } from "vitest"
 import { errorRegistry } from "../../../core/errors.ts"
-import { defineEndpoint, type Endpoint } from "../../../core/ports/endpoint.ts"
+import { PageQuery } from "../../../core/list.ts"
+import { defineEndpoint, type Endpoint, fileField } from "../../../core/ports/endpoint.ts"
 import { Echo, echo, streaming, thing } from "../testing/fixture.ts"
 import { describeApi } from "./document.ts"
 import { codesOf } from "./error-responses.ts"
@@ -145,7 +146,8 @@ test("bodies, replies and events come from the schemas; one identifier is one de
   })
   expect(
     document.paths["/v1/other"]!.get!.responses["200"]!.content!["application/json"]!.schema,
-  ).toMatchObject({
+  ).toEqual({ $ref: "#/components/schemas/OtherReply" })
+  expect(document.components.schemas.OtherReply).toMatchObject({
     properties: { echo: { $ref: "#/components/schemas/EchoRequest" } },
   })
   expect(document.paths["/v1/stream"]!.post!.responses["200"]!.content).toHaveProperty([
@@ -153,6 +155,76 @@ test("bodies, replies and events come from the schemas; one identifier is one de
   ])
   expect(document.paths["/v1/files"]!.post!.requestBody?.content).toHaveProperty([
     "application/octet-stream",
+  ])
+})
+
+test("what spends may be tried without: its reply may be that of a dry run", () => {
+  const contentOf = (path: string) =>
+    document.paths[path]!.post!.responses["200"]!.content!["application/json"]!.schema
+  expect(contentOf("/v1/echo")).toEqual({
+    anyOf: [{ $ref: "#/components/schemas/EchoReply" }, { $ref: "#/components/schemas/DryRun" }],
+  })
+  expect(JSON.stringify(document.paths["/v1/echo"]!.post!.parameters)).toContain("DryRun")
+  expect(JSON.stringify(document.paths["/v1/other"]!.get!.parameters)).not.toContain("DryRun")
+})
+
+test("parameters of the query come from the schema that decodes it", () => {
+  const list = defineEndpoint({ ...thing, id: "list", path: "/v1/list", query: PageQuery })
+  const { paths } = describeApi({ name: "a", version: "1" }, [list]) as unknown as Document
+  expect(paths["/v1/list"]!.get!.parameters.filter((one) => "in" in one)).toEqual([
+    {
+      name: "limit",
+      in: "query",
+      required: false,
+      description: "How many items at most.",
+      schema: { type: "integer", minimum: 1, maximum: 100, default: 20 },
+    },
+    {
+      name: "after",
+      in: "query",
+      required: false,
+      description: expect.any(String),
+      schema: { type: "string" },
+    },
+  ])
+})
+
+test("bytes: a form with its fields, a download with its type and its part", () => {
+  const form = Schema.Struct({ file: fileField, purpose: Schema.String }).annotate({
+    identifier: "Form",
+  })
+  const { paths, components } = describeApi({ name: "a", version: "1" }, [
+    defineEndpoint({ ...thing, ...upload, body: "multipart" as const, form, path: "/v1/forms" }),
+    defineEndpoint({ ...thing, id: "bytes", path: "/v1/bytes", mediaType: "application/zip" }),
+    defineEndpoint({
+      ...thing,
+      id: "csv",
+      path: "/v1/csv",
+      reply: Echo,
+      mediaType: "text/csv; charset=utf-8",
+    }),
+  ]) as unknown as Document
+  const bytes = { type: "string", format: "binary" }
+  expect(paths["/v1/forms"]!.post!.requestBody?.content).toEqual({
+    "multipart/form-data": { schema: { $ref: "#/components/schemas/Form" } },
+  })
+  expect(components.schemas.Form).toMatchObject({ properties: { file: bytes } })
+  const { 200: whole, 206: part, 304: known } = paths["/v1/bytes"]!.get!.responses
+  expect([whole?.content, part?.content, known?.content]).toEqual([
+    { "application/zip": { schema: bytes } },
+    { "application/zip": { schema: bytes } },
+    undefined,
+  ])
+  expect(paths["/v1/csv"]!.get!.responses["200"]!.content).toMatchObject({
+    "application/json": { schema: { $ref: "#/components/schemas/EchoRequest" } },
+    "text/csv": { schema: { type: "string" } },
+  })
+  expect(paths["/v1/csv"]!.get!.responses).not.toHaveProperty("206")
+})
+
+test("operation ids are identifiers", () => {
+  expect(operations.map(({ operation }) => operation.operationId)).toEqual([
+    ...["echo", "echoV2", "thingsGet", "stream", "filesCreate", "other", "odd", "filesContent"],
   ])
 })
 
@@ -211,7 +283,11 @@ test("a reply stands under its own status", () => {
 test("no endpoints, or a schema that JSON can't say, still give a document", () => {
   expect(describeApi({ name: "a", version: "1" }, [])).toMatchObject({
     paths: {},
+    servers: [{ url: "/" }],
     components: { schemas: { ErrorEnvelope: {} } },
+  })
+  expect(describeApi({ name: "a", version: "1" }, [], "https://api.example.com/")).toMatchObject({
+    servers: [{ url: "https://api.example.com" }],
   })
   expect(document.paths["/v1/odd"]!.get!.responses["200"]).toBeDefined()
 })

@@ -86,12 +86,7 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => ({
   },
   content: {
     "application/json": {
-      schema: {
-        allOf: [
-          { $ref: "#/components/schemas/ErrorEnvelope" },
-          { properties: { error: { properties: { code: { enum: codes } } } } },
-        ],
-      },
+      schema: { $ref: "#/components/schemas/ErrorEnvelope" },
     },
   },
 })
@@ -108,25 +103,28 @@ export const errorResponses = (endpoint: Endpoint): Readonly<Record<string, Json
   )
 }
 
-export const errorEnvelopeSchema: Json = {
-  type: "object",
-  description:
-    "The body of every reply that is not 2xx, and the last event of a stream that failed.",
-  required: ["error", "request_id"],
-  properties: {
-    error: {
-      type: "object",
-      required: ["message", "type", "code", "param"],
-      properties: {
-        message: { type: "string" },
-        type: {
-          type: "string",
-          enum: [...new Set(Object.values(errorRegistry).map(({ type }) => type))],
-        },
-        code: { type: "string", enum: Object.keys(errorRegistry) },
-        param: { type: ["string", "null"], description: "The field, as in `messages[0].content`." },
-      },
+export const errorSchemas: Readonly<Record<string, Json>> = {
+  ErrorEnvelope: {
+    type: "object",
+    description:
+      "The body of every reply that is not 2xx, and the last event of a stream that failed.",
+    required: ["error", "request_id"],
+    properties: {
+      error: { $ref: "#/components/schemas/ErrorDetail" },
+      request_id: { type: "string" },
     },
-    request_id: { type: "string" },
+  },
+  ErrorDetail: {
+    type: "object",
+    required: ["message", "type", "code", "param"],
+    properties: {
+      message: { type: "string" },
+      type: {
+        type: "string",
+        enum: [...new Set(Object.values(errorRegistry).map(({ type }) => type))],
+      },
+      code: { type: "string", enum: Object.keys(errorRegistry) },
+      param: { type: ["string", "null"], description: "The field, as in `messages[0].content`." },
+    },
   },
 }

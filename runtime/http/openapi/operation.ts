@@ -1,6 +1,7 @@
 import type { Json } from "../../../core/json.ts"
 import { defaultBounds, type Endpoint, maxDepth } from "../../../core/ports/endpoint.ts"
 import { errorResponses } from "./error-responses.ts"
+import { pascal } from "./named-objects.ts"
 import type { SchemaBook } from "./schemas.ts"
 
 const ref = (kind: "headers" | "parameters", name: string) => ({
@@ -10,6 +11,15 @@ const ref = (kind: "headers" | "parameters", name: string) => ({
 export const pathParams = (path: string): readonly string[] =>
   [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]!)
 
+/** `chat.completions` -> `chatCompletions`: an identifier in every language. */
+const operationIdOf = ({ id }: Endpoint, path: string, index: number): string => {
+  const name = pascal(id)
+  const alias = index === 0 ? "" : pascal(/^\/(v\d+)\//.exec(path)?.[1] ?? `alias${index}`)
+  return name.charAt(0).toLowerCase() + name.slice(1) + alias
+}
+
+export const tagOf = ({ id }: Endpoint): string => id.split(".")[0]!
+
 interface ObjectSchema {
   readonly properties?: Readonly<Record<string, { readonly description?: string }>>
   readonly required?: readonly string[]
@@ -17,7 +27,7 @@ interface ObjectSchema {
 
 const queryParameters = ({ query }: Endpoint, book: SchemaBook): readonly Json[] => {
   if (!query) return []
-  const { properties = {}, required = [] } = book.of(query) as ObjectSchema
+  const { properties = {}, required = [] } = book.plain(query) as ObjectSchema
   return Object.entries(properties).map(([name, { description, ...schema }]) => ({
     name,
     in: "query",
@@ -27,50 +37,65 @@ const queryParameters = ({ query }: Endpoint, book: SchemaBook): readonly Json[]
   }))
 }
 
+/** `/v1/files/{id}` -> `/v1/files` */
+const listOf = (path: string, name: string) => path.slice(0, path.indexOf(`/{${name}}`))
+
+/** What only spends can be tried without. */
+const takesDryRun = ({ access, method }: Endpoint) => access === "key" && method !== "GET"
+
 const parameters = (endpoint: Endpoint, path: string, book: SchemaBook): readonly Json[] => [
   ...pathParams(path).map((name) => ({
     name,
     in: "path",
     required: true,
+    description: `One of \`${listOf(path, name)}\`.`,
     schema: { type: "string" },
   })),
   ...queryParameters(endpoint, book),
   ref("parameters", "RequestId"),
-  ...(endpoint.access === "key" ? [ref("parameters", "DryRun")] : []),
+  ...(takesDryRun(endpoint) ? [ref("parameters", "DryRun")] : []),
   ...(endpoint.creates ? [ref("parameters", "IdempotencyKey")] : []),
+  ...(isDownload(endpoint) ? [ref("parameters", "Range"), ref("parameters", "IfNoneMatch")] : []),
 ]
 
-/** What a JSON body may hold, in words. */
-const jsonLimits = ({ maxBodyBytes, maxTextBytes, bounds = defaultBounds }: Endpoint): string => {
+/** What a body may hold, in words. */
+const limitsOf = ({
+  body,
+  maxBodyBytes,
+  maxTextBytes,
+  bounds = defaultBounds,
+}: Endpoint): string => {
+  if (body === "multipart") return `At most ${maxBodyBytes} bytes.`
+  if (body === "bytes") return `At most ${maxBodyBytes} bytes; gzip is accepted.`
   const text = maxTextBytes === undefined ? "" : ` (${maxTextBytes} of them outside of data URIs)`
   return `At most ${maxBodyBytes} bytes${text}; gzip is accepted. At most ${bounds.keys} keys, ${bounds.values} objects, arrays and strings, ${bounds.elements} values, and ${maxDepth} levels.`
 }
 
-const requestBody = (endpoint: Endpoint, book: SchemaBook): Json => {
-  const { body, maxBodyBytes } = endpoint
-  if (body === "none") return {}
-  if (body === "bytes")
-    return {
-      requestBody: {
-        required: true,
-        description: `At most ${maxBodyBytes} bytes; gzip is accepted.`,
-        content: { "application/octet-stream": {} },
-      },
-    }
+/** Bytes with a tag, of which a part may be asked for. */
+const isDownload = ({ mediaType, reply }: Endpoint) => mediaType !== undefined && !reply
+
+const mediaOf = (
+  endpoint: Endpoint,
+  book: SchemaBook,
+): readonly [type: string, media: Json] | undefined => {
+  const { id, body, form } = endpoint
+  if (body === "none") return undefined
+  if (body === "bytes") return ["application/octet-stream", { schema: binary }]
   if (body === "multipart")
-    return {
-      requestBody: {
-        required: true,
-        description: `At most ${maxBodyBytes} bytes.`,
-        content: { "multipart/form-data": {} },
-      },
-    }
+    return ["multipart/form-data", { schema: form ? book.of(form, `${pascal(id)}Form`) : {} }]
+  return ["application/json", { schema: book.of(body, `${pascal(id)}Request`) }]
+}
+
+// JSON Schema has no bytes; this is what generators know
+const binary = { type: "string", format: "binary" }
+const bytesOf = (mediaType: string) => (mediaType.startsWith("text/") ? { type: "string" } : binary)
+
+const requestBody = (endpoint: Endpoint, book: SchemaBook): Json => {
+  const media = mediaOf(endpoint, book)
+  if (!media) return {}
+  const description = limitsOf(endpoint)
   return {
-    requestBody: {
-      required: true,
-      description: jsonLimits(endpoint),
-      content: { "application/json": { schema: book.of(body) } },
-    },
+    requestBody: { required: true, description, content: { [media[0]]: media[1] } },
   }
 }
 
@@ -83,28 +108,65 @@ const meteredHeaders = {
   "x-ratelimit-reset-requests": ref("headers", "RateReset"),
 }
 
-const success = ({ access, reply, event }: Endpoint, book: SchemaBook): Json => {
+const downloadHeaders = {
+  ETag: ref("headers", "ETag"),
+  "Content-Disposition": ref("headers", "Disposition"),
+}
+
+const replyHeaders = (endpoint: Endpoint) => ({
+  "X-Request-ID": ref("headers", "RequestId"),
+  ...(endpoint.access === "key" && meteredHeaders),
+  ...(endpoint.creates && { "Idempotent-Replayed": ref("headers", "Replayed") }),
+  ...(isDownload(endpoint) && downloadHeaders),
+})
+
+const dryRunOr = (endpoint: Endpoint, schema: Json): Json =>
+  takesDryRun(endpoint) ? { anyOf: [schema, { $ref: "#/components/schemas/DryRun" }] } : schema
+
+const success = (endpoint: Endpoint, book: SchemaBook): Json => {
+  const { id, reply, event, mediaType } = endpoint
   const content = {
-    ...(reply && { "application/json": { schema: book.of(reply) } }),
+    ...(reply && {
+      "application/json": { schema: dryRunOr(endpoint, book.of(reply, `${pascal(id)}Reply`)) },
+    }),
     // OpenAPI 3.1 can't describe a sequence of events: the schema is that of one
-    ...(event && { "text/event-stream": { schema: book.of(event) } }),
+    ...(event && { "text/event-stream": { schema: book.of(event, `${pascal(id)}Event`) } }),
+    ...(mediaType && { [mediaType.split(";")[0]!]: { schema: bytesOf(mediaType) } }),
   }
   return {
     description: event
       ? "The answer; with `stream` each event is one `data:` line of this schema, and the last line is `data: [DONE]`."
       : "The answer.",
-    headers: {
-      "X-Request-ID": ref("headers", "RequestId"),
-      ...(access === "key" && meteredHeaders),
-    },
+    headers: replyHeaders(endpoint),
     ...(Object.keys(content).length > 0 && { content }),
   }
 }
 
-const security = ({ access }: Endpoint): Json => {
-  if (access === "public") return []
-  return [access === "key" ? { apiKey: [] } : { session: [] }]
+const successes = (endpoint: Endpoint, book: SchemaBook): Json => {
+  const { status = 200, mediaType = "" } = endpoint
+  if (!isDownload(endpoint)) return { [status]: success(endpoint, book) }
+  const partHeaders = {
+    ...replyHeaders(endpoint),
+    "Content-Range": ref("headers", "ContentRange"),
+  }
+  return {
+    [status]: success(endpoint, book),
+    206: {
+      description: "The part that `Range` asks for.",
+      headers: partHeaders,
+      content: { [mediaType]: { schema: bytesOf(mediaType) } },
+    },
+    304: {
+      description: "The bytes are those of `If-None-Match`.",
+      headers: replyHeaders(endpoint),
+    },
+  }
 }
+
+const schemeOf = { key: "apiKey", session: "session", admin: "admin" } as const
+
+const security = ({ access }: Endpoint): Json =>
+  access === "public" ? [] : [{ [schemeOf[access]]: [] }]
 
 /** `index` above 0 is an alias: operation ids must be unique. */
 export const operationOf = (
@@ -113,12 +175,12 @@ export const operationOf = (
   index: number,
   book: SchemaBook,
 ): Json => ({
-  operationId: index === 0 ? endpoint.id : `${endpoint.id}.alias${index}`,
+  operationId: operationIdOf(endpoint, path, index),
   summary: endpoint.summary,
   ...(index > 0 && { description: `The same as \`${endpoint.method} ${endpoint.path}\`.` }),
-  tags: [endpoint.id.split(".")[0]],
+  tags: [tagOf(endpoint)],
   security: security(endpoint),
   parameters: parameters(endpoint, path, book),
   ...(requestBody(endpoint, book) as object),
-  responses: { [endpoint.status ?? 200]: success(endpoint, book), ...errorResponses(endpoint) },
+  responses: { ...(successes(endpoint, book) as object), ...errorResponses(endpoint) },
 })

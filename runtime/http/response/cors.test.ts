@@ -33,7 +33,8 @@ const serverWith = (origins: readonly string[]) =>
     endpoints,
     identity,
     sessions: identity,
-    cors: { origins, publicUrl: "https://api.example.com" },
+    corsOrigins: origins,
+    publicUrl: "https://api.example.com",
   })
 
 const servers: HttpFixture[] = []

@@ -62,14 +62,8 @@ export const closeToOthers = (res: ServerResponse): void => {
 const hostOf = (origin: string): string | undefined =>
   URL.canParse(origin) ? new URL(origin).host : undefined
 
-export interface CorsOptions {
-  /** Exact origins, or `*`. Empty: off. */
-  readonly origins: readonly string[]
-  /** Where clients reach the server, if the config says so. */
-  readonly publicUrl?: string | undefined
-}
-
-export const makeCors = ({ origins, publicUrl = "" }: CorsOptions): Cors => {
+/** `origins`: exact ones, or `*`; none: off. `publicUrl`: where clients reach the server. */
+export const makeCors = (origins: readonly string[], publicUrl = ""): Cors => {
   const listed = new Set(origins.filter((origin) => origin !== anyOrigin))
   const takesAny = origins.includes(anyOrigin)
   // the dashboard sends an Origin, too
