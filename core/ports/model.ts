@@ -168,8 +168,11 @@ export type ChatEvent = { readonly answer?: number } & (
   | { readonly type: "finish"; readonly reason: FinishReason }
 )
 
+/** `tokens`: a text as ids of the model's own vocabulary, with or without its special tokens. */
+export type EmbedItem = Part | { readonly type: "tokens"; readonly ids: Int32Array }
+
 export interface EmbedRequest {
-  readonly items: readonly Part[]
+  readonly items: readonly EmbedItem[]
   readonly instruction?: string
   /**
    * What to do with a text over the model's token limit: keep its start (END), keep its end

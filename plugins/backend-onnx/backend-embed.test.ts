@@ -74,6 +74,19 @@ test("vectors are those of an independent implementation, in the space, in a bat
   expect(plan.bound).toEqual(usage)
 })
 
+test("tokens give the vector of their text, with special tokens or without, behind an instruction too", async () => {
+  const ids = [..."bcd"].map((letter) => tinyBertVocabulary.indexOf(letter))
+  const framed = [2, ...ids, 3]
+  const items = [ids, framed].map((all) => ({ type: "tokens", ids: Int32Array.from(all) }) as const)
+  const { vectors, usage } = await embed([], { items })
+  for (const vector of vectors) expect(gap(vector, wanted("bcd"))).toBeLessThan(1e-5)
+  expect(usage.inputTokens).toBe(10)
+  const instructed = { instruction: "query" }
+  const [fromTokens] = (await embed([], { items, ...instructed })).vectors
+  const [fromText] = (await embed([spaced("bcd")], instructed)).vectors
+  expect(gap(fromTokens!, fromText!)).toBeLessThan(1e-6)
+})
+
 test("int8 stays close", async () => {
   const exact = (await embed([spaced("thequick")])).vectors[0]!
   const coarse = await fixture.open("embed", join(fixture.dataDir, "tiny"), {

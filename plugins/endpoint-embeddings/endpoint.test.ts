@@ -217,8 +217,16 @@ describe("a wrong field is 400 with its path", () => {
     ["input", { input: many(65, "a") }],
     ["input", { input: many(9, image) }],
     ["input[1]", { input: ["a", ""] }],
-    ["input[0]", { input: [1, 2, 3] }],
-    ["input[0]", { input: [[1, 2, 3]] }],
+    ["input[2]", { input: [1, 2, "x"] }],
+    ["input[1]", { input: [1, 2.5] }],
+    ["input[0]", { input: [-1] }],
+    ["input[0]", { input: [2 ** 31] }],
+    ["input[1]", { input: [1, 50_000] }],
+    ["input[0]", { input: [[]] }],
+    ["input[1][0]", { input: ["a", [50_000]] }],
+    ["input[1][1]", { input: [[1], [2, null]] }],
+    ["input[0]", { input: [true] }],
+    ["input", { input: many(65, [1]) }],
     ["input[0]", { input: [{ type: "video" }] }],
     ["input[0].image", { input: [{ type: "image" }] }],
     ["input[0].image", { input: [{ type: "image", image: "" }] }],
@@ -249,13 +257,19 @@ describe("a wrong field is 400 with its path", () => {
     })
   })
 
-  it("says so of token arrays", async () => {
-    expect((await open().ask({ input: [[1, 2]] })).json).toMatchObject({
-      message:
-        "input[0]: must be a string or an image object; token arrays are not taken, send the text",
+  it("says what an item must be, and who may allow more of them", async () => {
+    expect((await open().ask({ input: [5.5, true] })).json).toMatchObject({
+      message: "input[0]: must be a token id: a whole number",
+    })
+    expect((await open().ask({ input: [true] })).json).toMatchObject({
+      message: "input[0]: must be a string, an array of token ids or an image object",
     })
     expect((await open().ask({ input: ["a", ""] })).json).toMatchObject({
       message: "input[1]: must not be empty",
+    })
+    expect((await open().ask({ input: many(65, "a") })).json).toMatchObject({
+      message:
+        "input: must hold at most 64 texts; the operator may raise it (maxInputs of endpoint-embeddings)",
     })
   })
 

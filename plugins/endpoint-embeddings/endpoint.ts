@@ -9,11 +9,14 @@ import {
 } from "../../core/ports/endpoint.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import { toReply } from "./reply-encoding.ts"
-import { readItems } from "./request-decoding.ts"
-import { EmbeddingsBody, EmbeddingsReply } from "./schema.ts"
+import { namedAsSent, readItems } from "./request-decoding.ts"
+import { type EmbeddingsBody, EmbeddingsReply, embeddingsBody } from "./schema.ts"
+import { defaultMaxInputs } from "./settings.ts"
 
 export interface EmbeddingsEndpointDeps {
   readonly catalogue: Catalogue
+  /** The largest number of texts in a request. */
+  readonly maxInputs?: number
 }
 
 const plan = (
@@ -30,7 +33,9 @@ const plan = (
       truncate: body.truncate ?? "END",
       ...(body.instruction && { instruction: body.instruction }),
     }
-    const { bound, run } = yield* task.plan(request, context)
+    const { bound, run } = yield* Effect.mapError(task.plan(request, context), (error) =>
+      namedAsSent(body.input, error),
+    )
     const answer = Effect.gen(function* () {
       const events = yield* Stream.runCollect(run)
       return {
@@ -49,7 +54,7 @@ export const makeEmbeddingsEndpoint = (deps: EmbeddingsEndpointDeps) =>
     method: "POST",
     path: "/v1/embeddings",
     access: "key",
-    body: EmbeddingsBody,
+    body: embeddingsBody(deps.maxInputs ?? defaultMaxInputs),
     maxBodyBytes: 25 * megabyte,
     // 64 texts of 8,192 tokens each
     bounds: { ...defaultBounds, elements: 600_000 },

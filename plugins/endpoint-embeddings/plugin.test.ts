@@ -9,7 +9,7 @@ it("registers its endpoint with what the kernel lends", () => {
   const container = root.createChildContainer()
   const fixture = callPathFixture([fakeEmbedModel()])
   provide(container, Tokens.catalogue, fixture.catalogue)
-  plugin.create({}).register?.(container)
+  plugin.create({ maxInputs: 64 }).register?.(container)
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
     {
       id: "embeddings",

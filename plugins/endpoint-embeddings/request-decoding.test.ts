@@ -7,7 +7,9 @@ import { runs } from "../../testing/property.ts"
 import { mediaTypeOf, toMedia } from "./image-decoding.ts"
 import { shorten, toBase64 } from "./reply-encoding.ts"
 import { readItems } from "./request-decoding.ts"
-import { EmbeddingsBody } from "./schema.ts"
+import { embeddingsBody } from "./schema.ts"
+
+const EmbeddingsBody = embeddingsBody(64)
 
 const apiErrorOrSuccess = (exit: Exit.Exit<unknown, unknown>) =>
   Exit.isSuccess(exit) || isApiError(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))
@@ -15,6 +17,7 @@ const apiErrorOrSuccess = (exit: Exit.Exit<unknown, unknown>) =>
 it("any JSON is read or refused with an ApiError", () => {
   const item = fc.oneof(
     fc.string(),
+    fc.array(fc.oneof(fc.nat(), fc.double(), fc.constant("x")), { maxLength: 4 }),
     fc.record(
       {
         type: fc.constantFrom("image", "image_url", "x"),

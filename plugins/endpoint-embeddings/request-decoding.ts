@@ -1,17 +1,25 @@
 import { Effect } from "effect"
 import { firstCharacters, isLongerThan, lastCharacters } from "../../core/characters.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import type { EmbedRequest, Part } from "../../core/ports/model.ts"
+import type { EmbedItem, EmbedRequest } from "../../core/ports/model.ts"
 import { toMedia } from "./image-decoding.ts"
-import type { EmbeddingsBody, Item } from "./schema.ts"
+import { type EmbeddingsBody, type ImageItem, type Item, isImage, isTokenIds } from "./schema.ts"
 
 const maxCharacters = 10_000
+const maxTokens = 10_000
 
 export interface ReadItem {
-  readonly part: Part
+  readonly part: EmbedItem
   /** Whether it was truncated here, before the model. */
   readonly cut: boolean
 }
+
+const tooLong = (path: string, unit: string): Effect.Effect<never, ApiError> =>
+  Effect.fail(
+    apiError("text_too_long", `${path} has more than 10,000 ${unit}, and truncate is NONE.`, {
+      param: path,
+    }),
+  )
 
 const toText = (
   text: string,
@@ -20,12 +28,7 @@ const toText = (
 ): Effect.Effect<ReadItem, ApiError> => {
   if (!isLongerThan(text, maxCharacters))
     return Effect.succeed({ part: { type: "text", text }, cut: false })
-  if (truncate === "NONE")
-    return Effect.fail(
-      apiError("text_too_long", `${path} has more than 10,000 characters, and truncate is NONE.`, {
-        param: path,
-      }),
-    )
+  if (truncate === "NONE") return tooLong(path, "characters")
   const kept =
     truncate === "START"
       ? lastCharacters(text, maxCharacters)
@@ -33,18 +36,44 @@ const toText = (
   return Effect.succeed({ part: { type: "text", text: kept }, cut: true })
 }
 
+const toTokens = (
+  ids: readonly number[],
+  truncate: EmbedRequest["truncate"],
+  path: string,
+): Effect.Effect<ReadItem, ApiError> => {
+  const cut = ids.length > maxTokens
+  if (cut && truncate === "NONE") return tooLong(path, "tokens")
+  const kept = truncate === "START" ? ids.slice(-maxTokens) : ids.slice(0, maxTokens)
+  return Effect.succeed({ part: { type: "tokens", ids: Int32Array.from(kept) }, cut })
+}
+
+const toItem = (
+  item: Item,
+  truncate: EmbedRequest["truncate"],
+  path: string,
+): Effect.Effect<ReadItem, ApiError> => {
+  if (typeof item === "string") return toText(item, truncate, path)
+  return isTokenIds(item)
+    ? toTokens(item, truncate, path)
+    : Effect.map(toMedia(item as ImageItem, path), (part) => ({ part, cut: false }))
+}
+
+const isSingle = (input: EmbeddingsBody["input"]): input is string | readonly number[] =>
+  typeof input === "string" || isTokenIds(input)
+
 /** Returns the items of the input, in order; fails with the first wrong one. */
 export const readItems = (body: EmbeddingsBody): Effect.Effect<readonly ReadItem[], ApiError> => {
   const { input, instruction } = body
   const truncate = body.truncate ?? "END"
-  if (typeof input === "string")
-    return Effect.map(toText(input, truncate, "input"), (item) => [item])
-  if (instruction && input.some((item) => typeof item !== "string"))
+  if (isSingle(input)) return Effect.map(toItem(input, truncate, "input"), (item) => [item])
+  const items = input as readonly Item[]
+  if (instruction && items.some(isImage))
     return Effect.fail(apiError("instruction_with_image", undefined, { param: "instruction" }))
-  return Effect.forEach(input as readonly Item[], (item, index) => {
-    const path = `input[${index}]`
-    return typeof item === "string"
-      ? toText(item, truncate, path)
-      : Effect.map(toMedia(item, path), (part) => ({ part, cut: false }))
-  })
+  return Effect.forEach(items, (item, index) => toItem(item, truncate, `input[${index}]`))
 }
+
+/** A model names the first item `input[0]`, also where the request has it without an array. */
+export const namedAsSent = (input: EmbeddingsBody["input"], error: ApiError): ApiError =>
+  isSingle(input) && error.param?.startsWith("input[0]")
+    ? apiError(error.code, error.message, { param: error.param.replace("input[0]", "input") })
+    : error

@@ -2,7 +2,6 @@ import { Schema } from "effect"
 import { atMostCharacters } from "../../core/characters.ts"
 import { optional } from "../../core/decode.ts"
 
-const maxTexts = 64
 const maxImages = 8
 
 const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -25,48 +24,90 @@ export const ImageItem = Schema.Union([RawImage, UriImage, ChatImage]).annotate(
 })
 export type ImageItem = typeof ImageItem.Type
 
-const Item = Schema.Union([filled, ImageItem]).annotate({
-  message: "must be a string or an image object; token arrays are not taken, send the text",
+const maxTokenId = 2 ** 31 - 1
+
+/** One loop, as there may be hundreds of thousands; a Schema for each of them would take long. */
+const wrongId = (ids: readonly unknown[]): number => {
+  for (let i = 0; i < ids.length; i++) {
+    const id = ids[i]
+    if (typeof id !== "number" || !Number.isInteger(id) || id < 0 || id > maxTokenId) return i
+  }
+  return -1
+}
+
+/** `otherwise`: what is wrong with an array that begins with something else. */
+const tokenIds = (otherwise: (items: readonly unknown[]) => string | undefined) =>
+  Schema.Array(Schema.Any as Schema.Codec<number>)
+    .check(
+      Schema.makeFilter(
+        (ids: readonly unknown[]) => {
+          if (typeof ids[0] !== "number") return otherwise(ids) ?? "must be token ids"
+          const at = wrongId(ids)
+          return at < 0 ? undefined : { path: [at], issue: "must be a token id: a whole number" }
+        },
+        { toJsonSchema: () => ({ minItems: 1, items: { type: "integer", minimum: 0 } }) },
+      ),
+    )
+    .annotate({ description: "A text as tokens of the model's own vocabulary." })
+
+const TokenIds = tokenIds((items) => (items.length === 0 ? "must not be empty" : undefined))
+type TokenIds = typeof TokenIds.Type
+
+const Item = Schema.Union([filled, TokenIds, ImageItem]).annotate({
+  message: "must be a string, an array of token ids or an image object",
 })
 export type Item = typeof Item.Type
+type Input = string | TokenIds | readonly Item[]
 
-const fewEnough = Schema.makeFilter((items: readonly Item[]) => {
-  const texts = items.filter((item) => typeof item === "string").length
-  if (texts > maxTexts) return `must hold at most ${maxTexts} texts`
-  return items.length - texts <= maxImages || `must hold at most ${maxImages} images`
-})
+export const isTokenIds = (item: Input | Item): item is TokenIds =>
+  Array.isArray(item) && typeof item[0] === "number"
+
+export const isImage = (item: Item): item is ImageItem =>
+  typeof item === "object" && !Array.isArray(item)
+
+const wrongCount = (maxInputs: number) => (items: readonly unknown[]) => {
+  if (items.length === 0) return "must hold at least one text or image"
+  const images = (items as readonly Item[]).filter(isImage).length
+  if (items.length - images > maxInputs)
+    return `must hold at most ${maxInputs} texts; the operator may raise it (maxInputs of endpoint-embeddings)`
+  return images <= maxImages ? undefined : `must hold at most ${maxImages} images`
+}
+
+const embeddingsInput = (maxInputs: number) => {
+  const counted = Schema.makeFilter(wrongCount(maxInputs))
+  return Schema.Union([filled, tokenIds(wrongCount(maxInputs)), Schema.Array(Item).check(counted)])
+}
 
 /**
  * The body of `POST /v1/embeddings`. An explicit null counts as absent; unknown fields are ignored.
  */
-export const EmbeddingsBody = Schema.Struct({
-  model: Schema.NonEmptyString,
-  input: Schema.Union([
-    filled,
-    Schema.Array(Item)
-      .check(Schema.isMinLength(1, { message: "must hold at least one text or image" }))
-      .check(fewEnough),
-  ]),
-  dimensions: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2048 }))).annotate({
-    description: "The first so many numbers, normalized again; all by default.",
-  }),
-  encoding_format: optional(Schema.Literals(["float", "base64"])).annotate({
-    default: "float",
-    description: "base64: little-endian float32.",
-  }),
-  instruction: optional(Schema.String.check(atMostCharacters(10_000))).annotate({
-    description: "What the vectors are for; texts only.",
-  }),
-  truncate: optional(Schema.Literals(["END", "START", "NONE"])).annotate({
-    default: "END",
-    description: "What to do with a text over 10,000 characters.",
-  }),
-  user: optional(Schema.String.check(atMostCharacters(512))),
-}).annotate({
-  identifier: "EmbeddingsRequest",
-  examples: [{ model: "svc-embed", input: "Selamat pagi" }],
-})
-export type EmbeddingsBody = typeof EmbeddingsBody.Type
+export const embeddingsBody = (maxInputs: number) =>
+  Schema.Struct({
+    model: Schema.NonEmptyString,
+    input: embeddingsInput(maxInputs),
+    dimensions: optional(
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2048 })),
+    ).annotate({
+      description: "The first so many numbers, normalized again; all by default.",
+    }),
+    encoding_format: optional(Schema.Literals(["float", "base64"])).annotate({
+      default: "float",
+      description: "base64: little-endian float32.",
+    }),
+    instruction: optional(Schema.String.check(atMostCharacters(10_000))).annotate({
+      description: "What the vectors are for; texts only.",
+    }),
+    truncate: optional(Schema.Literals(["END", "START", "NONE"])).annotate({
+      default: "END",
+      description:
+        "What to do with a text over 10,000 characters or tokens, or over the model's window.",
+    }),
+    user: optional(Schema.String.check(atMostCharacters(512))),
+  }).annotate({
+    identifier: "EmbeddingsRequest",
+    examples: [{ model: "svc-embed", input: "Selamat pagi" }],
+  })
+export type EmbeddingsBody = ReturnType<typeof embeddingsBody>["Type"]
 
 export const EmbeddingsReply = Schema.Struct({
   object: Schema.Literal("list"),

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import type { EmbedEvent, EmbedRequest, LoadedModel, Part } from "../../core/ports/model.ts"
+import type { EmbedEvent, EmbedItem, EmbedRequest, LoadedModel } from "../../core/ports/model.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
@@ -55,10 +55,18 @@ const direction = (words: readonly (string | Uint8Array)[], dimensions: number):
 const cut = (words: readonly string[], room: number, truncate: EmbedRequest["truncate"]) =>
   truncate === "START" ? words.slice(-room) : words.slice(0, room)
 
+const vocabulary = 50_000
+
+/** A token is a word of its own. */
+const wordsOf = (part: Exclude<EmbedItem, { readonly type: "media" }>): readonly string[] =>
+  part.type === "tokens"
+    ? Array.from(part.ids, (id) => `#${id}`)
+    : fakeTokens(part.text.toLowerCase()).map((word) => word.trim())
+
 const readItem = (
   entry: ModelEntry,
   request: EmbedRequest,
-  part: Part,
+  part: EmbedItem,
   index: number,
 ): Effect.Effect<Item, ApiError> => {
   if (part.type === "media")
@@ -66,7 +74,14 @@ const readItem = (
       ? Effect.succeed({ words: [part.bytes], tokens: 0, images: 1, truncated: false })
       : Effect.fail(noMedia("images"))
   const instruction = fakeTokens(request.instruction ?? "")
-  const words = fakeTokens(part.text.toLowerCase()).map((word) => word.trim())
+  const foreign = part.type === "tokens" ? part.ids.findIndex((id) => id >= vocabulary) : -1
+  if (foreign >= 0)
+    return Effect.fail(
+      apiError("invalid_request_error", `The vocabulary has ${vocabulary} tokens.`, {
+        param: `input[${index}][${foreign}]`,
+      }),
+    )
+  const words = wordsOf(part)
   const room = Math.max(1, entry.contextTokens - instruction.length)
   const truncated = words.length > room
   if (truncated && request.truncate === "NONE")

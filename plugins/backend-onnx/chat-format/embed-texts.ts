@@ -1,7 +1,8 @@
 import type { Tokenizer } from "tokenizers"
 
 export interface EmbedTextsRequest {
-  readonly texts: readonly string[]
+  /** A text, or its tokens, with or without the special ones. */
+  readonly texts: readonly (string | Int32Array)[]
   readonly instruction: string
   readonly truncate: "END" | "START" | "NONE"
   /** The maximum number of tokens of a text, special tokens included. */
@@ -38,6 +39,16 @@ const readFrame = async (tokenizer: Tokenizer): Promise<Frame> => {
   return { before: framed!.slice(0, start), after: framed!.slice(start + plain!.length) }
 }
 
+const isAt = (ids: Int32Array, wanted: readonly number[], at: number): boolean =>
+  wanted.length > 0 && at >= 0 && wanted.every((id, i) => ids[at + i] === id)
+
+/** The tokens of the text itself: whoever sends tokens may have sent the special ones, too. */
+const unframed = (ids: Int32Array, { before, after }: Frame): Int32Array => {
+  const from = isAt(ids, before, 0) ? before.length : 0
+  const end = ids.length - after.length
+  return ids.subarray(from, end >= from && isAt(ids, after, end) ? end : ids.length)
+}
+
 const frames = new WeakMap<Tokenizer, Promise<Frame>>()
 
 /**
@@ -65,7 +76,7 @@ export const embedTexts = async (
   if (capacity < 1) return { instructionTooLong: prefix.length }
   const tokenized: TokenizedText[] = []
   for (const [index, text] of texts.entries()) {
-    const ids = await encode(text)
+    const ids = typeof text === "string" ? await encode(text) : unframed(text, frame)
     const truncated = ids.length > capacity
     if (truncated && truncate === "NONE")
       return { tooLong: { index, tokens: ids.length + maxTokens - capacity } }

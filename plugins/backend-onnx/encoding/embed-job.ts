@@ -12,6 +12,8 @@ export type EmbedJobEvent =
 export interface EncoderInfo {
   /** The maximum number of tokens of a text, special tokens included. */
   readonly maxTokens: number
+  /** Token ids are below it. */
+  readonly vocabulary: number
   readonly name: string
   /** Digest of the weights. */
   readonly digest: string

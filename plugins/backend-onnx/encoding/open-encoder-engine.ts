@@ -111,6 +111,7 @@ export const openEncoderEngine: EngineOpener<
   return {
     info: {
       maxTokens: config.maxTokens,
+      vocabulary: config.vocabulary,
       name: config.name,
       digest: readFileSync(join(folder, digestFile), "utf8"),
     },

@@ -31,19 +31,33 @@ export interface EmbedTaskDeps {
   readonly log: Log
 }
 
-/** Returns the texts of a request; fails for other modalities. */
-const textsOf = (request: EmbedRequest): Effect.Effect<readonly string[], ApiError> =>
-  Effect.forEach(request.items, (item, index) =>
-    item.type === "text"
-      ? Effect.succeed(item.text)
-      : Effect.fail(
-          apiError(
-            "unsupported_parameter",
-            "This model embeds texts only, not images or other media.",
-            { param: `input[${index}]` },
-          ),
-        ),
+const foreignToken = (index: number, at: number, id: number, vocabulary: number): ApiError =>
+  apiError(
+    "invalid_request_error",
+    `The token id ${id} is not in this model's vocabulary of ${vocabulary}.`,
+    { param: `input[${index}][${at}]` },
   )
+
+/** Returns the texts of a request; fails for other modalities, and tokens of another model. */
+const textsOf = (
+  { items }: EmbedRequest,
+  vocabulary: number,
+): Effect.Effect<readonly (string | Int32Array)[], ApiError> =>
+  Effect.forEach(items, (item, index): Effect.Effect<string | Int32Array, ApiError> => {
+    if (item.type === "text") return Effect.succeed(item.text)
+    if (item.type === "media")
+      return Effect.fail(
+        apiError(
+          "unsupported_parameter",
+          "This model embeds texts only, not images or other media.",
+          { param: `input[${index}]` },
+        ),
+      )
+    const at = item.ids.findIndex((id) => id >= vocabulary)
+    return at < 0
+      ? Effect.succeed(item.ids)
+      : Effect.fail(foreignToken(index, at, item.ids[at]!, vocabulary))
+  })
 
 /** Translates engine events to embed events; meters each text when it is embedded. */
 const translator = (id: ModelId, context: ModelContext, texts: readonly TokenizedText[]) => {
@@ -82,7 +96,7 @@ export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEven
     maxSize: charactersAtOnce,
   })
   const tokenized = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
-    const texts = yield* textsOf(request)
+    const texts = yield* textsOf(request, encoderPool.info.vocabulary)
     const input = {
       texts,
       truncate: request.truncate,

@@ -8,7 +8,7 @@ import { balance, type Encoder, makeEncoderPool } from "./encoder-pool.ts"
 
 const text = (length: number) => new Int32Array(length).fill(length)
 const lengthsOf = (texts: readonly Int32Array[]) => texts.map((ids) => ids.length)
-const info = { maxTokens: 512, name: "tiny", digest: "d" }
+const info = { vocabulary: 100, maxTokens: 512, name: "tiny", digest: "d" }
 const memberOf = (engine: Encoder, tokens: Partial<Record<Priority, number>> = {}) => ({
   engine,
   tokens: { realtime: 0, batch: 0, ...tokens },

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
-import type { EmbedEvent, EmbedRequest, Part } from "../../../core/ports/model.ts"
+import type { EmbedEvent, EmbedItem, EmbedRequest, Part } from "../../../core/ports/model.ts"
 import { type OpenedModel, openOnce } from "./fixture.ts"
 
 const texts = (...all: string[]): readonly Part[] => all.map((text) => ({ type: "text", text }))
-const request = (items: readonly Part[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({
+const request = (items: readonly EmbedItem[], more: Partial<EmbedRequest> = {}): EmbedRequest => ({
   items,
   truncate: "END",
   ...more,
@@ -76,6 +76,22 @@ export const embedModelContract = (
         request(texts(marked[1], long()), { truncate: "START" }),
       )
       expect(dot(end!, otherWhole!)).toBeLessThan(0.9999)
+    })
+
+    it("takes tokens of its own vocabulary as a text, or refuses them by name", async () => {
+      const tokens = (...ids: number[]) => ({ type: "tokens", ids: Int32Array.from(ids) }) as const
+      const foreign = await refusal(request([tokens(2 ** 31 - 1)]))
+      if (foreign?.code === "unsupported_parameter") return
+      expect(foreign).toMatchObject({ code: "invalid_request_error", param: "input[0][0]" })
+      const [one, same, text] = await vectors(request([tokens(9, 8), tokens(9, 8), ...texts("a")]))
+      expect(dot(one!, same!)).toBeGreaterThan(0.9999)
+      expect(dot(one!, text!)).toBeLessThan(0.9999)
+      const many = tokens(...Array.from({ length: loaded().contextTokens + 1 }, () => 9))
+      const { events } = await ask(request([many]))
+      expect(events[0]?.truncated).toBe(true)
+      expect(await refusal(request([many], { truncate: "NONE" }))).toMatchObject({
+        code: "text_too_long",
+      })
     })
 
     it("refuses what is too long with NONE, and images that it can't see", async () => {
