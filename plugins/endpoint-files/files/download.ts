@@ -1,6 +1,7 @@
 import { Effect, Stream } from "effect"
 import {
   apiError,
+  type BlobMissing,
   type FilePurpose,
   type PlanError,
   type Reply,
@@ -55,8 +56,19 @@ const headersOf = (row: FileRow) => ({
   "last-modified": row.created_at.toUTCString(),
 })
 
-const bytesOf = (deps: FilesDeps, row: FileRow): Reply<PlanError> => {
-  const slice = (from: number, to: number) => deps.storage.get(row.blob_key, { from, to })
+/** A blob is missing without fault of ours when its file was deleted meanwhile. */
+const goneOrMissing = (deps: FilesDeps, tenant: Tenant, id: string, missing: BlobMissing) =>
+  Effect.andThen(getFile(deps, tenant, id), Effect.fail(missing))
+
+const bytesOf = (deps: FilesDeps, tenant: Tenant, row: FileRow): Reply<PlanError> => {
+  const slice = (from: number, to: number) =>
+    deps.storage
+      .get(row.blob_key, { from, to })
+      .pipe(
+        Stream.catchTag("BlobMissing", (missing) =>
+          Stream.fromEffect(goneOrMissing(deps, tenant, row.id, missing)),
+        ),
+      )
   const totalBytes = Number(row.bytes)
   const bytes = totalBytes === 0 ? Stream.empty : slice(0, totalBytes - 1)
   return {
@@ -75,9 +87,9 @@ export const downloadFile = (
 ): Effect.Effect<Reply<PlanError>, PlanError> =>
   Effect.gen(function* () {
     const row = yield* getFile(deps, tenant, id)
-    // deleted between the query and the first byte
+    // a HEAD request reads no bytes
     yield* Effect.catchTag(deps.storage.stat(row.blob_key), "BlobMissing", (missing) =>
-      Effect.andThen(getFile(deps, tenant, id), Effect.fail(missing)),
+      goneOrMissing(deps, tenant, id, missing),
     )
-    return bytesOf(deps, row)
+    return bytesOf(deps, tenant, row)
   })

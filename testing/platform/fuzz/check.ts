@@ -60,7 +60,7 @@ const hasBody = ({ sent, answer }: Exchange) =>
   sent.method !== "HEAD" && answer.status !== 304 && answer.status !== 204
 const isGood = ({ status }: Answer) => status >= 200 && status < 300
 
-const jsonIn = (text: string): Json | undefined => {
+export const jsonIn = (text: string): Json | undefined => {
   try {
     return JSON.parse(text) as Json
   } catch {

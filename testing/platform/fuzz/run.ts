@@ -1,6 +1,5 @@
-import type { Json } from "../../../core/json.ts"
 import { type Case, encode, goodCase } from "./cases.ts"
-import { type Exchange, type Fault, faultsOf, makeSchemas, type Schemas } from "./check.ts"
+import { type Exchange, type Fault, faultsOf, jsonIn, makeSchemas, type Schemas } from "./check.ts"
 import type { Operation } from "./document.ts"
 import { objectsIn } from "./known-objects.ts"
 import { oddCase } from "./odd-cases.ts"
@@ -54,7 +53,8 @@ export const learn = ({ one, sent, answer, operation }: Exchange, { known }: Wor
   if (!answer.headers["content-type"]?.startsWith("application/json")) return
   const place = operation.path.split("/").findIndex((part) => part.startsWith("{"))
   const parent = place < 0 ? undefined : sent.target.split("?")[0]!.split("/")[place]
-  const reply = JSON.parse(answer.body.toString()) as Json
+  // a download may be no JSON in spite of its type
+  const reply = jsonIn(answer.body.toString()) ?? null
   // an administrator sees what others have
   for (const object of objectsIn(reply, parent))
     if (object.kind !== "model" && (access !== "admin" || object.kind === "account"))
