@@ -124,6 +124,8 @@ export const describeDeployment = (
 export const check = (file: string): Promise<void> =>
   withDeployment(file, (deployment) =>
     Effect.map(describeModels(deployment), (known) => {
-      process.stdout.write(`${describeDeployment(deployment, known)}\nThis config is fine.\n`)
+      process.stdout.write(
+        `${deployment.config.mask.text(describeDeployment(deployment, known))}\nThis config is fine.\n`,
+      )
     }),
   )

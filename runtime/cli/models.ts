@@ -13,6 +13,9 @@ interface Options {
   readonly config: string
 }
 
+const print = ({ config }: AssembledDeployment, text: string): void =>
+  void process.stdout.write(config.mask.text(text))
+
 const chosen = (deployment: AssembledDeployment, ids: readonly string[]) =>
   Effect.suspend(() => {
     const { entries } = resolve(deployment.container, Tokens.catalogue)
@@ -48,7 +51,7 @@ export const listModels = ({ config }: Options) =>
           ],
         ),
       )
-      process.stdout.write(formatTable([["MODEL", "TASK", "BACKEND", "FILES", "WHERE"], ...rows]))
+      print(deployment, formatTable([["MODEL", "TASK", "BACKEND", "FILES", "WHERE"], ...rows]))
     }),
   )
 
@@ -78,7 +81,7 @@ export const pullModels = (ids: readonly string[], { config, lock }: PullOptions
       const pullOne = (entry: ModelEntry) =>
         pullVerified(files, log, entry.id, entry.sources, progress.report).pipe(
           Effect.ensuring(Effect.sync(() => progress.done(entry.id))),
-          Effect.tap((path) => Effect.sync(() => process.stdout.write(`${entry.id}: ${path}\n`))),
+          Effect.tap((path) => Effect.sync(() => print(deployment, `${entry.id}: ${path}\n`))),
         )
       const entries = (yield* chosen(deployment, ids)).filter((entry) => entry.sources.length > 0)
       yield* Effect.forEach(entries, pullOne, { concurrency: 4 }).pipe(
@@ -97,7 +100,8 @@ export const verifyModels = (ids: readonly string[], { config }: Options) =>
       for (const entry of yield* chosen(deployment, ids)) {
         const wrong = entry.sources.length > 0 ? yield* files.verify(entry.sources) : []
         damaged += wrong.length
-        process.stdout.write(
+        print(
+          deployment,
           wrong.length
             ? wrong.map((text) => `${entry.id}: ${text}\n`).join("")
             : `${entry.id}: ok\n`,

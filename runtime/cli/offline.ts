@@ -89,16 +89,17 @@ export const openOffline = (
       try: () => loadConfig(configFile, process.env),
       catch: (cause) => cause as Error,
     })
+    const masked = Effect.mapError((error: Error) => new Error(config.mask.text(error.message)))
     const deployment = yield* assemble(config, "command", log)
     const { container, order, endpoints } = deployment
-    yield* makeDataDir(resolve(container, Tokens.deployment))
-    yield* startDeployment({ ...deployment, order: enginePlugins(order) })
+    yield* masked(makeDataDir(resolve(container, Tokens.deployment)))
+    yield* masked(startDeployment({ ...deployment, order: enginePlugins(order) }))
     provide(container, Tokens.billing, noBilling)
     return {
       callPath: resolve(container, Tokens.callPath),
       catalogue: resolve(container, Tokens.catalogue),
       endpoints,
       settingsOf: (plugin) => order.find((named) => named.plugin.name === plugin)?.settings,
-      openModels: (models) => openPulled(deployment, models),
+      openModels: (models) => masked(openPulled(deployment, models)),
     }
   })

@@ -1,5 +1,6 @@
 import { Cause, type Exit, Option } from "effect"
 import { PluginError } from "../../core/errors.ts"
+import type { Mask } from "../config/mask.ts"
 import { ConfigError } from "../config/problems.ts"
 
 const textOf = (error: unknown): string => {
@@ -8,9 +9,10 @@ const textOf = (error: unknown): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Prints why a command failed, and exits with 1. */
-export const refuse = (error: unknown): never => {
-  process.stderr.write(`${textOf(error)}\n`)
+/** Prints why a command failed, without values of the environment, and exits with 1. */
+export const refuse = (error: unknown, mask?: Mask): never => {
+  const text = textOf(error)
+  process.stderr.write(`${mask ? mask.text(text) : text}\n`)
   process.exit(1)
 }
 

@@ -56,7 +56,7 @@ const serving = (config: LoadedConfig, role: Role) =>
       const log = makeLog({
         level: settings.log.level,
         pretty,
-        destination: { write: progress.write },
+        destination: { write: (line) => progress.write(config.mask.line(line)) },
       })
       const deployment = yield* assemble(config, role, log)
       const server = yield* serveDeployment(deployment, {
@@ -77,7 +77,7 @@ const serving = (config: LoadedConfig, role: Role) =>
             )
           else
             say(
-              `Not all models could be opened; the others are served:\n${failureList(deployment, failed)}\n`,
+              `Not all models could be opened; the others are served:\n${config.mask.text(failureList(deployment, failed))}\n`,
             )
         },
       })
@@ -111,6 +111,6 @@ export const serve = async (file: string, role: Role): Promise<void> => {
     return refuse(error)
   }
   const exit = await Effect.runPromiseExit(serving(config, role), { signal: stop.signal })
-  if (Exit.isFailure(exit) && !stop.signal.aborted) return refuse(errorOf(exit))
+  if (Exit.isFailure(exit) && !stop.signal.aborted) return refuse(errorOf(exit), config.mask)
   process.exit(0)
 }

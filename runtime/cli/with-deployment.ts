@@ -5,6 +5,7 @@ import { makeDataDir } from "../boot/kernel.ts"
 import { startDeployment } from "../boot/start.ts"
 import { suggestPlugins } from "../boot/suggest-plugins.ts"
 import { loadConfig } from "../config/load.ts"
+import type { Mask } from "../config/mask.ts"
 import { makeLog } from "../services/log.ts"
 import { errorOf, refuse } from "./refuse.ts"
 
@@ -16,22 +17,22 @@ export const withDeployment = async <A, E>(
   file: string,
   work: (deployment: AssembledDeployment) => Effect.Effect<A, E, Scope.Scope>,
 ): Promise<A> => {
+  let mask: Mask | undefined
   const program = Effect.scoped(
     Effect.gen(function* () {
       const config = yield* Effect.try({
         try: () => loadConfig(file, process.env),
         catch: (cause) => cause as Error,
       })
-      const deployment = yield* assemble(
-        config,
-        "command",
-        makeLog({ level: "warn", destination: "stderr" }),
-      )
+      mask = config.mask
+      const write = (line: string) => void process.stderr.write(config.mask.line(line))
+      const log = makeLog({ level: "warn", destination: { write } })
+      const deployment = yield* assemble(config, "command", log)
       return yield* work(deployment)
     }),
   )
   const exit = await Effect.runPromiseExit(program)
-  if (Exit.isFailure(exit)) return refuse(errorOf(exit))
+  if (Exit.isFailure(exit)) return refuse(errorOf(exit), mask)
   return exit.value
 }
 

@@ -6,10 +6,16 @@ export interface Interpolated {
   readonly value: unknown
   /** Paths (as JSON text) whose value came from the environment or from a default in `${}`. */
   readonly fromEnvironment: ReadonlySet<string>
+  /** Variables whose values are in it, with these: see mask.ts. */
+  readonly used: ReadonlyMap<string, string>
   readonly missing: readonly { readonly path: ConfigPath; readonly name: string }[]
 }
 
 const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})*))?\}/g
+
+/** The operator's own folders: a refusal must name the one that can't be used. */
+const isFolder = ([key, ...rest]: ConfigPath, value: string): boolean =>
+  rest.length === 0 && (key === "dataDir" || key === "modelsDir") && value.includes("/")
 
 /**
  * Replaces `${NAME}` and `${NAME:-default}` in all strings (an empty variable counts as unset, as
@@ -17,13 +23,17 @@ const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^{}]|\{[^{}]*\})
  */
 export const interpolate = (input: unknown, env: Environment): Interpolated => {
   const fromEnvironment = new Set<string>()
+  const used = new Map<string, string>()
   const missing: { path: ConfigPath; name: string }[] = []
   const text = (value: string, path: ConfigPath): string =>
     value.replace(reference, (whole, name: string | undefined, fallback: string | undefined) => {
       if (name === undefined) return "${"
       fromEnvironment.add(JSON.stringify(path))
       const found = env[name]
-      if (found !== undefined && found !== "") return found
+      if (found !== undefined && found !== "") {
+        if (!isFolder(path, found)) used.set(name, found)
+        return found
+      }
       if (fallback !== undefined) return fallback
       missing.push({ path, name })
       return whole
@@ -37,7 +47,7 @@ export const interpolate = (input: unknown, env: Environment): Interpolated => {
       )
     return value
   }
-  return { value: walk(input, []), fromEnvironment, missing }
+  return { value: walk(input, []), fromEnvironment, used, missing }
 }
 
 /** `"8080"` -> 8080, `"true"` -> true; anything else stays text. */

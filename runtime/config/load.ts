@@ -4,6 +4,7 @@ import { Result } from "effect"
 import { LineCounter, parseDocument } from "yaml"
 import { decodePart } from "./decode.ts"
 import { type Environment, interpolate } from "./interpolate.ts"
+import { type Mask, makeMask } from "./mask.ts"
 import { ConfigError, formatProblem, type Locator, type Problem } from "./problems.ts"
 import { DeploymentConfig } from "./schema.ts"
 
@@ -14,6 +15,8 @@ export interface LoadedConfig {
   /** Absolute. */
   readonly file: string
   readonly fromEnvironment: ReadonlySet<string>
+  /** Hides values of the environment in what is printed. */
+  readonly mask: Mask
   /** Makes a ConfigError with the line and column of each problem. */
   refuse(problems: readonly Problem[]): ConfigError
 }
@@ -88,12 +91,17 @@ const duplicateModels = (deployment: DeploymentConfig): readonly Problem[] =>
 export const loadConfig = (path: string, env: Environment): LoadedConfig => {
   const file = resolve(path)
   const where = parse(file)
-  const refuse = (problems: readonly Problem[]) =>
-    new ConfigError(problems.map((problem) => formatProblem(where, problem)))
-  const { value, fromEnvironment, missing } = interpolate(
+  const { value, fromEnvironment, used, missing } = interpolate(
     where.document.toJS({ maxAliasCount: 100 }) ?? {},
     env,
   )
+  const mask = makeMask(used)
+  const refuse = (problems: readonly Problem[]) =>
+    new ConfigError(
+      problems.map(({ path: at, message, fix }) =>
+        formatProblem(where, { path: at, message: mask.text(message), fix: mask.text(fix) }),
+      ),
+    )
   if (missing.length > 0)
     throw refuse(
       missing.map(({ path: at, name }) => ({
@@ -111,5 +119,5 @@ export const loadConfig = (path: string, env: Environment): LoadedConfig => {
   const deployment = anchor(decoded.success, dirname(file))
   const duplicates = duplicateModels(deployment)
   if (duplicates.length > 0) throw refuse(duplicates)
-  return { deployment, file, fromEnvironment, refuse }
+  return { deployment, file, fromEnvironment, mask, refuse }
 }
