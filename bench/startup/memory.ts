@@ -39,13 +39,17 @@ const treeOf = (root: number): readonly number[] => {
 
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0)
 
+/** Resident memory of one process, in MB; cheap. Linux only. */
+export const residentMb = (pid: number): number =>
+  process.platform === "linux" ? field(readText(`/proc/${pid}/status`), "VmRSS") : Number.NaN
+
 /** Linux only. */
 export const memoryOf = (pid: number): Memory => {
   if (process.platform !== "linux")
     return { rssMb: Number.NaN, treePssMb: Number.NaN, postgresPssMb: Number.NaN }
   const tree = treeOf(pid)
   return {
-    rssMb: field(readText(`/proc/${pid}/status`), "VmRSS"),
+    rssMb: residentMb(pid),
     treePssMb: sum(tree.map(pssOf)),
     postgresPssMb: sum(tree.filter((one) => nameOf(one) === "postgres").map(pssOf)),
   }

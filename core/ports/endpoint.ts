@@ -123,13 +123,19 @@ export const freePlan = (run: Plan["run"], check?: Effect.Effect<boolean, PlanEr
 export interface JsonBounds {
   /** Members of objects: a new name costs a parser as much as many numbers. */
   readonly keys: number
+  readonly keysOfObject: number
   /** Objects, arrays and strings, names of members included. */
   readonly values: number
   /** Commas, and so numbers, too. */
   readonly elements: number
 }
 
-export const defaultBounds: JsonBounds = { keys: 40_000, values: 100_000, elements: 100_000 }
+export const defaultBounds: JsonBounds = {
+  keys: 40_000,
+  keysOfObject: 10_000,
+  values: 100_000,
+  elements: 100_000,
+}
 
 /** Maximum nesting depth of a body. */
 export const maxDepth = 100

@@ -13,34 +13,44 @@ export const schemaLimits = {
 const isObject = (value: Json): value is Readonly<Record<string, Json>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Returns the length of the schema as JSON, in UTF-16 units. */
-export const lengthOf = (schema: Json): number => JSON.stringify(schema)?.length ?? 0
+const lengths = new WeakMap<object, number>()
+
+/** Returns the length of the schema as JSON, in UTF-16 units; known once it was measured. */
+export const lengthOf = (schema: Json): number => {
+  const isKey = typeof schema === "object" && schema !== null
+  const known = isKey ? lengths.get(schema) : undefined
+  if (known !== undefined) return known
+  const length = JSON.stringify(schema)?.length ?? 0
+  if (isKey) lengths.set(schema, length)
+  return length
+}
 
 const count = (most: number): string => most.toLocaleString("en")
 
 const oversize = (schema: Json): string | undefined => {
-  if (lengthOf(schema) > schemaLimits.characters)
-    return `must have at most ${count(schemaLimits.characters)} characters as JSON`
   let properties = 0
   const walk = (value: Json, level: number): string | undefined => {
     if (typeof value !== "object" || value === null) return undefined
     if (level > schemaLimits.levels)
       return `must be nested at most ${schemaLimits.levels} levels deep`
-    for (const [key, child] of Object.entries(value)) {
+    // entries would be copies of a large object
+    for (const key in value) {
+      const child = (value as Readonly<Record<string, Json>>)[key]
       if (key === "properties" && isObject(child)) {
-        const names = Object.keys(child)
-        properties += names.length
-        if (properties > schemaLimits.properties)
-          return `must have at most ${count(schemaLimits.properties)} properties`
-        if (names.some((name) => isLongerThan(name, schemaLimits.nameCharacters)))
-          return `must have property names of at most ${schemaLimits.nameCharacters} characters`
+        for (const name in child) {
+          if (++properties > schemaLimits.properties)
+            return `must have at most ${count(schemaLimits.properties)} properties`
+          if (isLongerThan(name, schemaLimits.nameCharacters))
+            return `must have property names of at most ${schemaLimits.nameCharacters} characters`
+        }
       }
       const wrong = walk(child, level + 1)
       if (wrong !== undefined) return wrong
     }
     return undefined
   }
-  return walk(schema, 1)
+  const tooLong = `must have at most ${count(schemaLimits.characters)} characters as JSON`
+  return walk(schema, 1) ?? (lengthOf(schema) > schemaLimits.characters ? tooLong : undefined)
 }
 
 const measured = Schema.makeFilter((schema: Json) => oversize(schema))

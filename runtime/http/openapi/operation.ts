@@ -68,7 +68,7 @@ const limitsOf = ({
   if (body === "multipart") return `At most ${maxBodyBytes} bytes.`
   if (body === "bytes") return `At most ${maxBodyBytes} bytes; gzip is accepted.`
   const text = maxTextBytes === undefined ? "" : ` (${maxTextBytes} of them outside of data URIs)`
-  return `At most ${maxBodyBytes} bytes${text}; gzip is accepted. At most ${bounds.keys} keys, ${bounds.values} objects, arrays and strings, ${bounds.elements} values, and ${maxDepth} levels.`
+  return `At most ${maxBodyBytes} bytes${text}; gzip is accepted. At most ${bounds.keys} keys (${bounds.keysOfObject} of one object), ${bounds.values} objects, arrays and strings, ${bounds.elements} values, and ${maxDepth} levels.`
 }
 
 /** Bytes with a tag, of which a part may be asked for. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { defaultBounds, maxDepth } from "../../../core/ports/endpoint.ts"
 import { JsonScan } from "./json-scan.ts"
 
-const unbounded = { keys: 1e9, values: 1e9, elements: 1e9 }
+const unbounded = { keys: 1e9, keysOfObject: 1e9, values: 1e9, elements: 1e9 }
 
 interface Counts {
   keys: number
@@ -72,12 +72,14 @@ describe("what a JSON text holds", () => {
   })
 
   it("has a bound for each kind, and none is met by ordinary bodies", () => {
-    const { keys, values, elements } = defaultBounds
+    const { keys, keysOfObject, values, elements } = defaultBounds
     const object = (count: number) =>
-      `{${Array.from({ length: count }, (_, i) => `"k${i}":1`).join()}}`
+      `{${Array.from({ length: count }, (_, i) => `"k${i}":{}`).join()}}`
     const array = (count: number, one: string) => `[${Array(count).fill(one).join()}]`
-    expect(excessOf(object(keys))).toBeUndefined()
-    expect(excessOf(object(keys + 1))).toBe("has more than 40,000 keys")
+    expect(excessOf(object(keysOfObject))).toBeUndefined()
+    expect(excessOf(object(keysOfObject + 1))).toBe("has an object of more than 10,000 keys")
+    expect(excessOf(array(4, object(keys / 4)))).toBeUndefined()
+    expect(excessOf(array(5, object(keys / 4)))).toBe("has more than 40,000 keys")
     expect(excessOf(array(values - 1, '""'))).toBeUndefined()
     expect(excessOf(array(values, '""'))).toContain("100,000 objects, arrays and strings")
     expect(excessOf(array(elements + 1, "1"))).toBeUndefined()

@@ -24,6 +24,9 @@ export class JsonScan {
   /** Characters in strings that are data URIs. */
   mediaCharacters = 0
   #depth = 0
+  /** The number of keys of each open object, by depth. */
+  readonly #keysAt: number[] = [0]
+  #mostKeys = 0
   #deepest = 0
   /** The first characters of the open string. */
   #head = ""
@@ -63,23 +66,34 @@ export class JsonScan {
 
   #count(code: number): void {
     if (code === comma) this.elements++
-    else if (code === colon) this.keys++
-    else if (code === closeBracket || code === closeBrace) this.#depth--
+    else if (code === colon) this.#countKey()
+    else if (code === closeBracket || code === closeBrace)
+      this.#depth = Math.max(0, this.#depth - 1)
     else if (code === quote) {
       this.values++
       this.inString = true
     } else if (code === openBracket || code === openBrace) {
       this.values++
       this.#deepest = Math.max(this.#deepest, ++this.#depth)
+      this.#keysAt[this.#depth] = 0
     }
+  }
+
+  #countKey(): void {
+    this.keys++
+    const keys = (this.#keysAt[this.#depth] ?? 0) + 1
+    this.#keysAt[this.#depth] = keys
+    this.#mostKeys = Math.max(this.#mostKeys, keys)
   }
 
   /** What there is too much of, in words. */
   get excess(): string | undefined {
-    const { keys, values, elements } = this.#bounds
+    const { keys, keysOfObject, values, elements } = this.#bounds
     const most = (count: number) => count.toLocaleString("en")
     if (this.#deepest > maxDepth) return `is nested deeper than ${maxDepth} levels`
     if (this.keys > keys) return `has more than ${most(keys)} keys`
+    if (this.#mostKeys > keysOfObject)
+      return `has an object of more than ${most(keysOfObject)} keys`
     if (this.values > values) return `has more than ${most(values)} objects, arrays and strings`
     return this.elements > elements ? `has more than ${most(elements)} values` : undefined
   }

@@ -1,0 +1,114 @@
+// What honest clients see while others send hostile bodies. `npm run build && node --import tsx
+// bench/hostile.ts [--ms 6000] [--only PATTERN]`; RAKIT_MODELS=folder takes config/starter.yaml
+import { setTimeout as wait } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { codeInWords } from "./deployment/code.ts"
+import { makeDeployment } from "./deployment/deployment.ts"
+import { type ServerProcess, startServer } from "./deployment/server-process.ts"
+import { type Answers, startAttack } from "./hostile/attacker.ts"
+import { probe, type Seen } from "./hostile/probes.ts"
+import { printLoadAfter, printMachine } from "./measure/machine.ts"
+import { median, percentile } from "./measure/rounds.ts"
+import { figure, printTable, times } from "./measure/table.ts"
+import { residentMb } from "./startup/memory.ts"
+
+const { values } = parseArgs({ options: { ms: { type: "string" }, only: { type: "string" } } })
+const ms = Number(values.ms ?? 6_000)
+const only = new RegExp(values.only ?? "")
+
+/** Connections for each attack. */
+const attacks: Readonly<Record<string, number>> = {
+  "600,000 keys": 8,
+  "600,000 keys, gzip": 8,
+  "39,000 keys": 16,
+  "250,000 tool properties": 8,
+  "9,900 tool properties": 16,
+  "16,000 blocks of text": 16,
+  "600,000 token ids": 8,
+  "48 MB of words": 8,
+  "7.9 MB of words": 16,
+  "1 MB of words": 200,
+  "49 MB of words, not announced": 30,
+  "45 MB of spaces in 45 kB": 30,
+  "24 MB of image": 8,
+  "49 MB form": 16,
+  "7 MB, a byte a second": 100,
+}
+const mix = Object.keys(attacks)
+const cases = [
+  ...Object.entries(attacks).map(([name, connections]) => ({ name, names: [name], connections })),
+  { name: "all of them", names: mix, connections: 2 * mix.length },
+].filter(({ name }) => only.test(name))
+
+const inWords = (answers: Answers) =>
+  Object.entries(answers)
+    .map(([status, count]) => `${count} x ${status}`)
+    .join(", ")
+
+const row = (name: string, seen: Seen, idle: Seen, answers: Answers) => [
+  name,
+  figure(median(seen.health)),
+  figure(percentile(seen.health, 0.99)),
+  figure(Math.max(...seen.health)),
+  figure(median(seen.firstTokens)),
+  times(median(seen.firstTokens) / median(idle.firstTokens)),
+  figure(percentile(seen.firstTokens, 0.95)),
+  String(seen.failures),
+  figure(seen.mostMb),
+  inWords(answers),
+]
+
+const measure = async (server: ServerProcess, apiKey: string) => {
+  await probe(server, apiKey, wait(3_000)) // warms up; not counted
+  const idle = await probe(server, apiKey, wait(ms))
+  const rows = [row("idle", idle, idle, {})]
+  for (const { name, names, connections } of cases) {
+    const { ended } = await startAttack({ url: server.url, apiKey, names, connections, ms })
+    const seen = await probe(server, apiKey, ended)
+    rows.push(row(name, seen, idle, await ended))
+    console.error(rows.at(-1)?.join("  "))
+    await wait(1_000)
+  }
+  return rows
+}
+
+const startedMs = performance.now()
+printMachine("Hostile bodies beside honest calls; attackers run on the same cores", codeInWords)
+const models = process.env.RAKIT_MODELS
+const deployment = makeDeployment(
+  models ? { config: "starter.yaml", env: { RAKIT_MODELS: models } } : {},
+)
+try {
+  const server = await startServer(deployment)
+  try {
+    const before = residentMb(server.pid)
+    const rows = await measure(server, deployment.apiKey)
+    const after = residentMb(server.pid)
+    await wait(20_000)
+    const later = residentMb(server.pid)
+    printTable(
+      `each for ${ms} ms; honest: /healthz 50 times a second, and one chat at a time`,
+      [
+        "",
+        "/healthz ms",
+        "p99",
+        "most",
+        "first token ms",
+        "to idle",
+        "p95",
+        "failures",
+        "most MB",
+        "answers to the attacker",
+      ],
+      rows,
+    )
+    console.log(
+      `\nRSS ${figure(before)} MB before, ${figure(after)} MB after the last attack, ${figure(later)} MB 20 s later`,
+    )
+    printLoadAfter(startedMs)
+  } finally {
+    await server.stop()
+  }
+} finally {
+  deployment.remove()
+}
