@@ -102,6 +102,8 @@ export const prepare = (
   Effect.gen(function* () {
     const startedMs = deps.clock.monotonicMs()
     yield* authorize(endpoint, input.caller)
+    const refusal = endpoint.refuses?.(input.body)
+    if (refusal) return yield* refusal
     const body =
       typeof endpoint.body === "string" ? input.body : yield* decodeBody(endpoint.body, input.body)
     const query = endpoint.query ? yield* decodeQuery(endpoint.query, input.query ?? {}) : {}

@@ -155,6 +155,8 @@ export interface Endpoint<Body = Json, Query = NoQuery> {
   readonly access: "public" | "key" | "session" | "admin"
   /** `multipart`: a `MultipartBody`. */
   readonly body: Schema.Codec<Body, Json> | "bytes" | "multipart" | "none"
+  /** Sees the body as it was sent, as decoding drops the fields that it does not know. */
+  refuses?(body: Json): ApiError | undefined
   readonly maxBodyBytes: number
   /** The parameters behind the `?`, decoded by this schema; others are ignored. */
   readonly query?: Schema.Codec<Query, Json>

@@ -108,14 +108,17 @@ export interface ToolDefinition {
  * `closeOnLength`: near the end of `maxTokens` the document is closed, so that it is whole; it
  * still finishes with `length`.
  */
-export type ResponseFormat =
-  | { readonly type: "json_object"; readonly closeOnLength?: boolean }
-  | {
-      readonly type: "json_schema"
-      readonly schema: Json
-      readonly strict: boolean
-      readonly closeOnLength?: boolean
-    }
+export type ResponseFormat = {
+  readonly closeOnLength?: boolean
+  /** The field of the request that asks for it, if that is not `response_format`. */
+  readonly param?: string
+} & (
+  | { readonly type: "json_object" }
+  | { readonly type: "json_schema"; readonly schema: Json; readonly strict: boolean }
+  /** The whole answer matches the ECMAScript pattern. */
+  | { readonly type: "regex"; readonly pattern: string }
+  | { readonly type: "choice"; readonly choices: readonly string[] }
+)
 
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
@@ -131,6 +134,8 @@ export interface ChatRequest {
   readonly stop: readonly string[]
   readonly tools?: readonly ToolDefinition[]
   readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string }
+  /** The names of the tools that may be called; absent: all. */
+  readonly allowedTools?: readonly string[]
   readonly parallelToolCalls?: boolean
   readonly responseFormat?: ResponseFormat
   readonly thinking?: boolean

@@ -110,6 +110,35 @@ describe.each(["plain", "thinking", "llama"])("%s", (name) => {
     }
   }, 60_000)
 
+  test("only allowed tools are called", async () => {
+    for (const toolChoice of ["required", "auto"] as const)
+      for (const { events, finish } of await many(name, {
+        tools,
+        toolChoice,
+        allowedTools: ["second"],
+        maxTokens: toolChoice === "auto" ? 60 : 1_000,
+      })) {
+        const { calls } = read(events)
+        if (toolChoice === "required")
+          expect([calls.length > 0, finish]).toEqual([true, "tool_calls"])
+        if (finish === "tool_calls") expectValid(calls)
+        expect(calls.filter((call) => call.name !== "second")).toEqual([])
+      }
+  }, 60_000)
+
+  test("an answer is one of several texts, or matches a pattern", async () => {
+    const choices = ["yes", "no", 'say "a/b" \\ or\nso']
+    for (const { text, finish } of await many(name, {
+      responseFormat: { type: "choice", choices },
+    }))
+      expect([finish, choices.includes(text)]).toEqual(["stop", true])
+    for (const pattern of ["[a-c]{2}/\\d{3}|x\\/y", "^(?:ab|cd)\\n?$"])
+      for (const { text, finish } of await many(name, {
+        responseFormat: { type: "regex", pattern },
+      }))
+        expect([finish, text]).toEqual(["stop", expect.stringMatching(`^(?:${pattern})$`)])
+  }, 60_000)
+
   test("auto is text or calls, a document validates, and calls or a document are one or the other", async () => {
     for (const { events, finish } of await many(name, { tools, maxTokens: 40 }))
       if (finish === "tool_calls") expectValid(read(events).calls)
@@ -217,6 +246,18 @@ describe("before any token, 400 names", () => {
       code: "invalid_request_error",
       param: "tool_choice",
     })
+  })
+  test("a pattern that can't be kept, or that is beside tools", async () => {
+    const form = (pattern: string): Partial<ChatRequest> => ({
+      responseFormat: { type: "regex", pattern, param: "guided_regex" },
+    })
+    for (const pattern of ["(?=a)b", "(a)\\1", "(", "a\\", "a)|(?:b"])
+      expect([pattern, await refusedFor(form(pattern))]).toMatchObject([
+        pattern,
+        { code: expect.stringMatching(/unsupported_parameter|invalid/), param: "guided_regex" },
+      ])
+    const beside = await refusedFor({ ...form("a"), tools })
+    expect(beside).toMatchObject({ code: "unsupported_parameter", param: "guided_regex" })
   })
   test("what is too large", async () => {
     expect(

@@ -13,6 +13,7 @@ import type { Clock } from "../../core/services/clock.ts"
 import type { Ids } from "../../core/services/ids.ts"
 import { toChunks } from "./chunk-encoding.ts"
 import { checkCapabilities, checkMaxTokens, maxTokensOf } from "./model-limits.ts"
+import { refusalOf } from "./refused-fields.ts"
 import { type Heading, toCompletion, usageNow } from "./reply-encoding.ts"
 import { ChatChunk, ChatCompletion } from "./reply-schema.ts"
 import { toRequest } from "./request-decoding.ts"
@@ -117,6 +118,7 @@ export const makeChatEndpoint = (deps: ChatEndpointDeps) =>
     path: "/v1/chat/completions",
     access: "key",
     body: ChatBody,
+    refuses: refusalOf,
     maxBodyBytes: readsMedia(deps.catalogue) ? 50 * megabyte : maxTextBytes,
     maxTextBytes,
     reply: ChatCompletion,

@@ -27,7 +27,7 @@ export const lengthOf = (schema: Json): number => {
 
 const count = (most: number): string => most.toLocaleString("en")
 
-const oversize = (schema: Json): string | undefined => {
+export const oversize = (schema: Json): string | undefined => {
   let properties = 0
   const walk = (value: Json, level: number): string | undefined => {
     if (typeof value !== "object" || value === null) return undefined

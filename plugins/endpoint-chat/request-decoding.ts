@@ -7,6 +7,7 @@ import type {
 } from "../../core/ports/model.ts"
 import type { ChatMessage } from "./message-schema.ts"
 import type { ChatBody } from "./request-schema.ts"
+import { formatsOf } from "./structured-output.ts"
 
 const toParts = (content: ChatMessage["content"]): readonly Part[] => {
   if (content == null) return []
@@ -60,25 +61,32 @@ const toTool = ({ function: { name, description, parameters, strict } }: Tool): 
   ...(strict != null && { strict }),
 })
 
-const toChoice = (choice: ChatBody["tool_choice"]): NonNullable<ChatRequest["toolChoice"]> => {
-  if (choice == null) return "auto"
-  return typeof choice === "string" ? choice : { name: choice.function.name }
+type Choice = Pick<ChatRequest, "toolChoice" | "allowedTools">
+
+const toChoice = (choice: ChatBody["tool_choice"]): Choice => {
+  if (choice == null) return { toolChoice: "auto" }
+  if (typeof choice === "string") return { toolChoice: choice }
+  if (choice.type === "function") return { toolChoice: { name: choice.function.name } }
+  const { mode, tools } = choice.allowed_tools
+  return { toolChoice: mode, allowedTools: tools.map((tool) => tool.function.name) }
 }
 
 const toTools = (
   body: ChatBody,
-): Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls"> => {
+): Pick<ChatRequest, "tools" | "toolChoice" | "allowedTools" | "parallelToolCalls"> => {
   if (!body.tools?.length) return {}
   const parallel = body.parallel_tool_calls
   return {
     tools: body.tools.map(toTool),
-    toolChoice: toChoice(body.tool_choice),
+    ...toChoice(body.tool_choice),
     ...(parallel != null && { parallelToolCalls: parallel }),
   }
 }
 
-const toFormat = (format: ChatBody["response_format"]): Pick<ChatRequest, "responseFormat"> => {
-  if (format == null || format.type === "text") return {}
+const toFormat = (body: ChatBody): Pick<ChatRequest, "responseFormat"> => {
+  const { response_format: format } = body
+  const [other] = formatsOf(body)
+  if (format == null || format.type === "text") return other ? { responseFormat: other } : {}
   const asked = format.type === "json_object" ? format : format.json_schema
   const close = asked.close_on_length === true && { closeOnLength: true }
   if (format.type === "json_object") return { responseFormat: { type: "json_object", ...close } }
@@ -101,5 +109,5 @@ export const toRequest = (body: ChatBody, maxTokens: number): ChatRequest => ({
     thinking: body.chat_template_kwargs.enable_thinking,
   }),
   ...toTools(body),
-  ...toFormat(body.response_format),
+  ...toFormat(body),
 })

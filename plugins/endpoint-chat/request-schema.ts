@@ -4,6 +4,7 @@ import { optional } from "../../core/decode.ts"
 import { conversationProblem } from "./conversation.ts"
 import { JsonSchemaBody } from "./json-schema-limits.ts"
 import { ChatMessage } from "./message-schema.ts"
+import { formatProblem, structuredOutputFields } from "./structured-output.ts"
 import { Name, ToolChoice, Tools, toolsProblem } from "./tool-schema.ts"
 
 const between = (minimum: number, maximum: number) => Schema.isBetween({ minimum, maximum })
@@ -102,6 +103,7 @@ const Fields = Schema.Struct({
       }),
     }),
   ),
+  ...structuredOutputFields,
   user: optional(Schema.String.check(atMostCharacters(512))),
   metadata: optional(Metadata),
 })
@@ -117,7 +119,7 @@ const consistent = Schema.makeFilter((body: typeof Fields.Type) => {
     return { path: ["stream_options"], issue: "is only allowed when stream is true" }
   if ((body.top_logprobs ?? 0) > 0 && body.logprobs !== true)
     return { path: ["top_logprobs"], issue: "is only allowed when logprobs is true" }
-  return toolsProblem(body) ?? conversationProblem(body.messages)
+  return toolsProblem(body) ?? formatProblem(body) ?? conversationProblem(body.messages)
 })
 
 const question = [{ role: "user", content: "What is the weather in Jakarta?" }] as const
@@ -154,7 +156,7 @@ const chatExamples = [
 
 /**
  * The body of `POST /v1/chat/completions`. An explicit null counts as absent; unknown fields are
- * ignored.
+ * ignored, but for those of refused-fields.ts.
  */
 export const ChatBody = Fields.annotate({ examples: chatExamples })
   .check(consistent)

@@ -37,12 +37,33 @@ export const Tools = Schema.Array(Tool)
   .check(inAll)
 export type Tools = typeof Tools.Type
 
+const NamedTool = Schema.Struct({
+  type: Schema.Literal("function"),
+  function: Schema.Struct({ name: Name }),
+})
+
+const AllowedTools = Schema.Struct({
+  type: Schema.Literal("allowed_tools"),
+  allowed_tools: Schema.Struct({
+    mode: Schema.Literals(["auto", "required"]),
+    tools: Schema.Array(NamedTool)
+      .check(Schema.isMinLength(1, { message: "must hold at least one tool" }))
+      .check(Schema.isMaxLength(128, { message: "must hold at most 128 tools" })),
+  }),
+})
+
+const message =
+  'must be "auto", "none", "required", {"type": "function", "function": {"name"}} or {"type": "allowed_tools", "allowed_tools": {"mode": "auto" or "required", "tools": [{"type": "function", "function": {"name"}}]}}'
+
 export const ToolChoice = Schema.Union([
-  Schema.Literals(["auto", "none", "required"]),
-  Schema.Struct({ type: Schema.Literal("function"), function: Schema.Struct({ name: Name }) }),
+  Schema.Literals(["auto", "none", "required"]).annotate({ message }),
+  NamedTool,
+  AllowedTools,
 ]).annotate({
   identifier: "ToolChoice",
-  description: "`auto` by default. `required`: at least one call; by name: a call of that tool.",
+  description:
+    "`auto` by default. `required`: at least one call; by name: a call of that tool; `allowed_tools`: `auto` or `required` among some of the tools.",
+  message,
 })
 export type ToolChoice = typeof ToolChoice.Type
 
@@ -59,10 +80,16 @@ export const toolsProblem = (body: {
   if (choice === "auto" || choice === "none") return undefined
   if (names.length === 0)
     return { path: ["tool_choice"], issue: "can't ask for a call where there are no tools" }
-  if (choice !== "required" && !names.includes(choice.function.name))
-    return {
-      path: ["tool_choice", "function", "name"],
-      issue: "is not the name of one of the tools",
-    }
-  return undefined
+  if (choice === "required") return undefined
+  const issue = "is not the name of one of the tools"
+  if (choice.type === "function")
+    return names.includes(choice.function.name)
+      ? undefined
+      : { path: ["tool_choice", "function", "name"], issue }
+  const unknown = choice.allowed_tools.tools.findIndex(
+    (tool) => !names.includes(tool.function.name),
+  )
+  return unknown < 0
+    ? undefined
+    : { path: ["tool_choice", "allowed_tools", "tools", unknown, "function", "name"], issue }
 }

@@ -72,13 +72,15 @@ const callOf = (tool: ToolDefinition, index: number, id: string): readonly ChatE
 const calledTools = ({
   tools = [],
   toolChoice = "auto",
+  allowedTools,
   parallelToolCalls = true,
   messages,
 }: ChatRequest): readonly ToolDefinition[] => {
   if (toolChoice === "none" || (toolChoice === "auto" && messages.at(-1)?.role === "tool"))
     return []
   if (typeof toolChoice === "object") return tools.filter((tool) => tool.name === toolChoice.name)
-  return parallelToolCalls ? tools : tools.slice(0, 1)
+  const allowed = allowedTools ? tools.filter(({ name }) => allowedTools.includes(name)) : tools
+  return parallelToolCalls ? allowed : allowed.slice(0, 1)
 }
 
 export const speak = (request: ChatRequest): FakeSpeech => {
@@ -91,6 +93,8 @@ export const speak = (request: ChatRequest): FakeSpeech => {
   )
   if (calls.length > 0) return { first: [...thoughts, ...calls], says: [], ends: "tool_calls" }
   const schema = responseFormat?.type === "json_schema" ? responseFormat.schema : {}
+  if (responseFormat?.type === "choice")
+    return { first: thoughts, says: pieces(responseFormat.choices[0] ?? ""), ends: "stop" }
   return {
     first: thoughts,
     says: responseFormat

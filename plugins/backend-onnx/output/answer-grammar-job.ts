@@ -2,6 +2,7 @@ import type { Json } from "../../../core/json.ts"
 import type { ChatRequest, ToolDefinition } from "../../../core/ports/model.ts"
 import type { PromptForm } from "../chat-format/chat-prompt.ts"
 import compileJob, { type Compiled } from "../grammar/compile-job.ts"
+import { PatternRefused } from "../grammar/schema/pattern.ts"
 import { analyseSchema } from "../grammar/schema-report.ts"
 import {
   type ConstrainedAnswer,
@@ -9,6 +10,7 @@ import {
   documentSchema,
   grammarFor,
   mostCallsOf,
+  textRule,
   type Wanted,
 } from "./grammar-for.ts"
 
@@ -34,7 +36,10 @@ const argumentsSchema = (parameters: Json | undefined): Json | undefined => {
 }
 
 export interface AnswerGrammarInput
-  extends Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls" | "responseFormat"> {
+  extends Pick<
+    ChatRequest,
+    "tools" | "toolChoice" | "allowedTools" | "parallelToolCalls" | "responseFormat"
+  > {
   readonly form: Pick<PromptForm, "syntax" | "markers">
 }
 
@@ -97,13 +102,26 @@ const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Jso
     : { ...(kept.enforced as Readonly<Record<string, Json>>), type: "object" }
 }
 
-const documentParam = "response_format.json_schema.schema"
+const paramOf = (format: AnswerGrammarInput["responseFormat"]): string =>
+  format?.param ?? "response_format.json_schema.schema"
 
 const documentOf = ({ responseFormat: format }: AnswerGrammarInput): Wanted["document"] => {
   const schema = documentSchema(format)
   return schema === undefined
     ? undefined
-    : compiled(schema, format?.type === "json_schema" && format.strict, documentParam)
+    : compiled(schema, format?.type === "json_schema" && format.strict, paramOf(format))
+}
+
+const textOf = ({ responseFormat: format }: AnswerGrammarInput): string | undefined => {
+  try {
+    return textRule(format)
+  } catch (cause) {
+    if (!(cause instanceof PatternRefused)) throw cause
+    throw new Failed(
+      { result: "refused", keyword: "pattern", path: "", reason: cause.message, compileMs: 0 },
+      paramOf(format),
+    )
+  }
 }
 
 /** Checks every schema, also those of tools that must not be called. */
@@ -116,6 +134,7 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
     ]),
   )
   const document = documentOf(input)
+  const text = textOf(input)
   const callable = callableTools(input)
   const isRequired = toolChoice === "required" || typeof toolChoice === "object"
   const constrained = grammarFor({
@@ -129,10 +148,12 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
     }),
     forbidsCalls: tools.length > 0,
     ...(document && { document }),
+    ...(text !== undefined && { text }),
   })
   if (constrained?.grammar.kind !== "lark") return constrained
   const whole = compileJob(constrained.grammar)
-  if (whole.result !== "ok") throw new Failed(whole, "tools")
+  if (whole.result !== "ok")
+    throw new Failed(whole, text === undefined ? "tools" : paramOf(input.responseFormat))
   return constrained
 }
 

@@ -7,7 +7,17 @@ import {
   syntaxes,
 } from "../chat-format/call-syntax.ts"
 import type { Grammar } from "../grammar/constraint.ts"
-import { anyText, documentOf, literalOf, plainBeginning, sequence, without } from "./lark.ts"
+import { wholePattern } from "../grammar/schema/pattern.ts"
+import {
+  anyText,
+  documentOf,
+  literalOf,
+  matching,
+  oneOf,
+  plainBeginning,
+  sequence,
+  without,
+} from "./lark.ts"
 
 /** A tool with the schema of its arguments, in the subset that llguidance enforces exactly. */
 export interface ConstrainedTool {
@@ -29,6 +39,8 @@ export interface Wanted {
   readonly forbidsCalls: boolean
   /** The JSON document: its schema, and the part of it that is enforced. */
   readonly document?: { readonly schema: Json; readonly enforced: Json }
+  /** A rule for the whole answer, which is no document. */
+  readonly text?: string
 }
 
 /** The grammar of an answer, and how its text is parsed. */
@@ -52,11 +64,11 @@ export const mostCalls = 32
 export const callableTools = ({
   tools = [],
   toolChoice = "auto",
-}: Pick<ChatRequest, "tools" | "toolChoice">): readonly ToolDefinition[] => {
+  allowedTools,
+}: Pick<ChatRequest, "tools" | "toolChoice" | "allowedTools">): readonly ToolDefinition[] => {
   if (toolChoice === "none") return []
-  return typeof toolChoice === "object"
-    ? tools.filter(({ name }) => name === toolChoice.name)
-    : tools
+  if (typeof toolChoice === "object") return tools.filter(({ name }) => name === toolChoice.name)
+  return allowedTools ? tools.filter(({ name }) => allowedTools.includes(name)) : tools
 }
 
 /** Returns how often tools may be called: a named tool once, otherwise as the request says. */
@@ -66,8 +78,19 @@ export const mostCallsOf = ({
 }: Pick<ChatRequest, "toolChoice" | "parallelToolCalls">): number =>
   typeof toolChoice === "object" || !parallelToolCalls ? 1 : mostCalls
 
-export const documentSchema = (format: ResponseFormat | undefined): Json | undefined =>
-  format?.type === "json_schema" ? format.schema : format && { type: "object" }
+export const documentSchema = (format: ResponseFormat | undefined): Json | undefined => {
+  if (format?.type === "json_schema") return format.schema
+  return format?.type === "json_object" ? { type: "object" } : undefined
+}
+
+/** Returns the rule of an answer that is one of several texts, or matches a pattern. */
+export const textRule = (format: ResponseFormat | undefined): string | undefined => {
+  if (format?.type === "choice") return oneOf(format.choices)
+  if (format?.type !== "regex") return undefined
+  // alone, too: `a)|(?:b` is a pattern only when it is wrapped
+  wholePattern(format.pattern)
+  return matching(wholePattern(`^(?:${format.pattern})$`))
+}
 
 /** Grammar rules for one call and for all calls, behind the trigger. */
 const callRules = (
@@ -148,7 +171,8 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Const
 
 /** Returns the grammar of an answer; undefined: it may be any text. */
 export const grammarFor = (wanted: Wanted): ConstrainedAnswer | undefined => {
-  const { calls, document } = wanted
+  const { calls, document, text } = wanted
+  if (text !== undefined) return { grammar: lark(["start: TEXT", `TEXT: ${text}`]) }
   if (calls?.tools.length) return callGrammar(wanted, calls)
   if (document !== undefined) return { grammar: { kind: "schema", schema: document.schema } }
   const { trigger } = syntaxes[wanted.syntax]

@@ -23,6 +23,12 @@ export const literalOf = (text: string, markers: Readonly<Record<string, number>
     .join(" ")
 }
 
+/** A terminal for one of several texts. */
+export const oneOf = (texts: readonly string[]): string => texts.map(quoted).join(" | ")
+
+/** A terminal for the texts that match what `wholePattern` returns, which has no plain slashes. */
+export const matching = (whole: string): string => `/${whole.slice(1, -1)}/`
+
 export const anyText = "/(?s:.*)/"
 
 /** A terminal for texts that don't contain `wanted`. */

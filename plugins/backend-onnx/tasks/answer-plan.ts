@@ -24,7 +24,7 @@ export interface AnswerPlan {
 
 const tooLarge = ({ tools = [], responseFormat }: AnswerGrammarInput): ApiError | undefined => {
   const size = Buffer.byteLength(JSON.stringify([tools, responseFormat ?? null]))
-  const param = tools.length ? "tools" : "response_format"
+  const param = tools.length ? "tools" : (responseFormat?.param ?? "response_format")
   return size > mostSchemaBytes
     ? apiError(
         "invalid_request_error",
@@ -44,19 +44,20 @@ const compileConstraint = Effect.fnUntraced(function* (
   request: ChatRequest,
   { syntax, markers }: PromptForm,
 ) {
-  const { tools, toolChoice, parallelToolCalls, responseFormat } = request
+  const { tools, toolChoice, allowedTools, parallelToolCalls, responseFormat } = request
   if (!tools?.length && !responseFormat) return undefined
   const input: AnswerGrammarInput = {
     form: { syntax, markers },
     ...(tools && { tools }),
     ...(toolChoice !== undefined && { toolChoice }),
+    ...(allowedTools && { allowedTools }),
     ...(parallelToolCalls !== undefined && { parallelToolCalls }),
     ...(responseFormat && { responseFormat }),
   }
   const refused = tooLarge(input)
   if (refused) return yield* refused
   const tooLong = apiError("unsupported_parameter", "The schemas are too complex to be compiled.", {
-    param: tools?.length ? "tools" : "response_format",
+    param: tools?.length ? "tools" : (responseFormat?.param ?? "response_format"),
   })
   const found = yield* inPool<AnswerGrammarInput, AnswerGrammarOutput>(
     workers,

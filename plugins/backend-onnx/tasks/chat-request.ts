@@ -17,6 +17,10 @@ export const unsupportedIn = (request: ChatRequest): ApiError | undefined => {
       `There is no tool '${toolChoice.name}' to be called.`,
       { param: "tool_choice" },
     )
+  const { responseFormat } = request
+  if (responseFormat?.type === "regex" || responseFormat?.type === "choice")
+    if (callableTools(request).length)
+      return cant("calls of tools beside a pattern or choices", responseFormat.param ?? "tools")
   if (request.adapter) return cant("adapters", "lora")
   return undefined
 }

@@ -1,0 +1,124 @@
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { Json } from "../../core/json.ts"
+
+/** A field that is refused, unless its value asks for nothing. */
+export interface RefusedField {
+  /** Values that ask for what happens anyway. A null always does. */
+  readonly idle?: readonly Json[]
+  readonly instead?: string
+}
+
+const flag: RefusedField = { idle: [false] }
+const list: RefusedField = { idle: [[]] }
+const instead = (name: string): RefusedField => ({ instead: `use ${name}` })
+const thinking = "use chat_template_kwargs.enable_thinking"
+const onlyJson = "use response_format, guided_json, guided_choice or guided_regex"
+
+/**
+ * Fields of other servers' chat APIs that would change the answer and are not served. They are
+ * refused by name, so that nobody gets another answer than the one asked for. Fields that change
+ * nothing, such as `store`, and those that nobody knows are ignored: clients send new ones.
+ */
+export const refusedFields: Readonly<Record<string, RefusedField>> = {
+  // OpenAI
+  functions: instead("tools"),
+  function_call: instead("tool_choice"),
+  audio: {},
+  modalities: { idle: [["text"], []] },
+  web_search_options: {},
+  reasoning_effort: { idle: ["none"], instead: thinking },
+  verbosity: { idle: ["medium"] },
+  prompt: instead("messages"),
+  best_of: { idle: [1] },
+  echo: flag,
+  suffix: { idle: [""] },
+  // vLLM
+  use_beam_search: flag,
+  length_penalty: { idle: [1] },
+  early_stopping: flag,
+  top_k: { idle: [-1, 0] },
+  min_p: { idle: [0] },
+  repetition_penalty: { idle: [1] },
+  min_tokens: { idle: [0] },
+  ignore_eos: flag,
+  stop_token_ids: list,
+  include_stop_str_in_output: flag,
+  bad_words: list,
+  allowed_token_ids: {},
+  logits_processors: list,
+  skip_special_tokens: { idle: [true] },
+  spaces_between_special_tokens: { idle: [true] },
+  truncate_prompt_tokens: { idle: [-1] },
+  prompt_logprobs: { idle: [0] },
+  return_tokens_as_token_ids: flag,
+  add_generation_prompt: { idle: [true] },
+  continue_final_message: flag,
+  add_special_tokens: flag,
+  documents: list,
+  chat_template: {},
+  mm_processor_kwargs: { idle: [{}] },
+  guided_grammar: { instead: onlyJson },
+  guided_whitespace_pattern: {},
+  // SGLang
+  ebnf: { instead: onlyJson },
+  min_new_tokens: { idle: [0] },
+  max_new_tokens: instead("max_tokens"),
+  stop_regex: list,
+  no_stop_trim: flag,
+  custom_logit_processor: {},
+  lora_path: {},
+  input_ids: instead("messages"),
+  // llama.cpp
+  grammar: { idle: [""], instead: onlyJson },
+  repeat_penalty: { idle: [1] },
+  typical_p: { idle: [1] },
+  tfs_z: { idle: [1] },
+  top_a: { idle: [0] },
+  top_n_sigma: { idle: [-1, 0] },
+  mirostat: { idle: [0] },
+  mirostat_mode: { idle: [0] },
+  dynatemp_range: { idle: [0] },
+  xtc_probability: { idle: [0] },
+  dry_multiplier: { idle: [0] },
+  samplers: list,
+  n_predict: { idle: [-1], ...instead("max_tokens") },
+  n_probs: { idle: [0], ...instead("top_logprobs") },
+  lora: list,
+  enable_thinking: { idle: [false], instead: thinking },
+  thinking_budget: {},
+  // TGI
+  inputs: instead("messages"),
+  adapter_id: {},
+  watermark: flag,
+  tool_prompt: {},
+  // Anthropic, Cohere, Mistral, OpenRouter
+  system: { idle: ["", []], instead: "use a message with the role system" },
+  stop_sequences: { idle: [[]], ...instead("stop") },
+  thinking: { idle: [{ type: "disabled" }], instead: thinking },
+  reasoning: { idle: [{ enabled: false }, { effort: "none" }], instead: thinking },
+  mcp_servers: list,
+  preamble: instead("a message with the role system"),
+  chat_history: instead("messages"),
+  connectors: list,
+  k: { idle: [0] },
+  p: instead("top_p"),
+  random_seed: instead("seed"),
+  safe_prompt: flag,
+  adapter: {},
+}
+
+const isIdle = ({ idle = [] }: RefusedField, value: Json): boolean =>
+  value == null || idle.some((same) => JSON.stringify(same) === JSON.stringify(value))
+
+/** Returns 400 `unsupported_parameter` for the first such field. */
+export const refusalOf = (body: Json): ApiError | undefined => {
+  if (typeof body !== "object" || body === null) return undefined
+  const fields = body as Readonly<Record<string, Json>>
+  for (const name of Object.keys(fields)) {
+    const field = Object.hasOwn(refusedFields, name) ? refusedFields[name] : undefined
+    if (!field || isIdle(field, fields[name])) continue
+    const hint = field.instead ? `; ${field.instead} instead` : ""
+    return apiError("unsupported_parameter", `${name}: is not supported${hint}.`, { param: name })
+  }
+  return undefined
+}
