@@ -4,6 +4,7 @@ import { PortError } from "../../core/errors.ts"
 import type { Database } from "../../core/ports/database.ts"
 import type { HealthCheck } from "../../core/ports/health.ts"
 import { databaseError, isPortError, reasonOf } from "./failure.ts"
+import type { Watch } from "./watch.ts"
 
 const longestCheck = "5 seconds"
 
@@ -60,6 +61,7 @@ export const makeCheck = (
   database: Database,
   failures: Failures,
   noRoom: () => string | undefined,
+  watch: Watch,
 ): HealthCheck => {
   const ask = async () => {
     const db: AnyTables = database.queries()
@@ -68,12 +70,19 @@ export const makeCheck = (
     await writeSome(db)
     failures.wrote()
   }
-  const answers = Effect.tryPromise({ try: ask, catch: reasonOf })
+  const answers = Effect.callback<void, string>((resume) => {
+    const fail = (error: unknown) => resume(Effect.fail(reasonOf(error)))
+    const stop = watch.onDown(fail)
+    ask()
+      .then(() => resume(Effect.void), fail)
+      .finally(stop)
+    return Effect.sync(stop)
+  })
   return {
     name: "database",
     check: Effect.suspend(() => {
-      const room = noRoom()
-      return room === undefined ? answers : Effect.fail(room)
+      const wrong = noRoom() ?? watch.down()?.message
+      return wrong === undefined ? answers : Effect.fail(wrong)
     }).pipe(
       Effect.timeoutOrElse({
         duration: longestCheck,

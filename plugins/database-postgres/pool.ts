@@ -3,6 +3,7 @@ import pg from "pg"
 import { PortError } from "../../core/errors.ts"
 import type { Metrics } from "../../core/services/metrics.ts"
 import { whyOf } from "./failure.ts"
+import { streamOf, type Watch } from "./watch.ts"
 
 export interface PoolOptions {
   /**
@@ -90,9 +91,16 @@ const makeNames = () => {
   }
 }
 
-const guard = (client: pg.PoolClient, nameOf: ReturnType<typeof makeNames>): PostgresPoolClient => {
+const noAnswer = () => Object.assign(new Error("the server does not answer"), { code: "ETIMEDOUT" })
+
+const guard = (
+  client: pg.PoolClient,
+  nameOf: ReturnType<typeof makeNames>,
+  watch: Watch | undefined,
+): PostgresPoolClient => {
   let broken = false
   const query = async (sql: string, parameters: readonly unknown[]) => {
+    const ended = watch?.sent(() => streamOf(client).destroy(noAnswer()))
     try {
       const result = await client.query({ text: sql, values: [...parameters], ...nameOf(sql) })
       // PostgreSQL rolls back at `commit` after a failed statement, without an error
@@ -103,7 +111,10 @@ const guard = (client: pg.PoolClient, nameOf: ReturnType<typeof makeNames>): Pos
       // the server is about to close it, or has become a standby; and after a read timeout the
       // result may still arrive, and the next user of the connection would read it
       broken ||= whyOf(error) === "unavailable"
+      if (broken) watch?.suspect()
       throw error
+    } finally {
+      ended?.()
     }
   }
   return {
@@ -126,8 +137,37 @@ const sessionSettings = (options: PoolOptions): string =>
     `set idle_in_transaction_session_timeout = ${options.idleInTransactionTimeoutMs}`,
   ].join("; ")
 
-/** A pool of `pg` that survives lost connections and refuses callers when too many wait. */
-export const makePool = (options: PoolOptions): PostgresPool => {
+/** Gives up when the server goes down meanwhile: the pool would wait until its time limit. */
+const connectWhileUp = (pool: pg.Pool, watch: Watch): Promise<pg.PoolClient> => {
+  const down = watch.down()
+  // connections that are open may be alive
+  if (down && pool.idleCount === 0) return Promise.reject(down)
+  return new Promise((resolve, reject) => {
+    let gaveUp = false
+    const connected = watch.onDown((error) => {
+      gaveUp = true
+      reject(error)
+    })
+    pool.connect().then(
+      (client) => {
+        connected()
+        if (gaveUp) client.release()
+        else resolve(client)
+      },
+      (error) => {
+        connected()
+        if (whyOf(error) === "unavailable") watch.suspect()
+        reject(error)
+      },
+    )
+  })
+}
+
+/**
+ * A pool of `pg` that survives lost connections and refuses callers when too many wait. With a
+ * `watch`, also when the server is down.
+ */
+export const makePool = (options: PoolOptions, watch?: Watch): PostgresPool => {
   const nameOf = makeNames()
   const pool = new pg.Pool({
     Client: clientFor(options.address),
@@ -157,8 +197,11 @@ export const makePool = (options: PoolOptions): PostgresPool => {
           message: `too busy: ${options.maxWaiting} callers already wait for a connection`,
           why: "busy",
         })
-      return guard(await pool.connect(), nameOf)
+      return guard(await (watch ? connectWhileUp(pool, watch) : pool.connect()), nameOf, watch)
     },
-    end: () => pool.end(),
+    end: () => {
+      watch?.close()
+      return pool.end()
+    },
   }
 }

@@ -13,6 +13,7 @@ import { makeCheck, makeFailures } from "./health.ts"
 import { makePool, type PoolOptions } from "./pool.ts"
 import { checkServer } from "./ready.ts"
 import type { Settings } from "./settings.ts"
+import { makeWatch } from "./watch.ts"
 
 export interface PostgresDeps {
   readonly deployment: Deployment
@@ -39,6 +40,22 @@ const poolOptions = (
       reason: error.message,
     }),
 })
+
+const watchOf = ({ address, connectTimeoutMs }: PoolOptions, log: Log) =>
+  makeWatch({
+    address,
+    connectTimeoutMs,
+    onDown: (reason) =>
+      log.error(
+        "database.unreachable",
+        "the database is away: calls are refused until it is back",
+        {
+          reason,
+        },
+      ),
+    onUp: (downMs) =>
+      log.info("database.back", "the database is back", { down_ms: Math.round(downMs) }),
+  })
 
 /** Migrations have no time limits. */
 const migrationOptions = (options: PoolOptions): PoolOptions => ({
@@ -85,9 +102,10 @@ export const openPostgres = (
     const version = yield* checkServer(address(), settings.connectTimeoutMs)
     const options = poolOptions(settings, deps, address)
     const failures = makeFailures(noRoom)
+    const watch = watchOf(options, deps.log)
     const open = Effect.sync(() =>
       makeDatabase(
-        makePool({ ...options, ...(deps.metrics && { metrics: deps.metrics }) }),
+        makePool({ ...options, ...(deps.metrics && { metrics: deps.metrics }) }, watch),
         () => makePool(migrationOptions(options)),
         failures,
       ),
@@ -96,5 +114,5 @@ export const openPostgres = (
       Effect.promise(close).pipe(Effect.timeoutOption(longestClose)),
     )
     deps.log.debug("database.ready", "the database is ready", { version })
-    return { database, ping: makeCheck(database, failures, noRoom) }
+    return { database, ping: makeCheck(database, failures, noRoom, watch) }
   })

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,6 +15,22 @@ export interface StoppableDatabase {
   close(): Promise<void>
 }
 
+const queryAt = async <Row>(url: string, text: string): Promise<readonly Row[]> => {
+  const client = new pg.Client({ connectionString: url })
+  client.on("error", () => {})
+  await client.connect()
+  return (await client.query(text).finally(() => client.end())).rows as readonly Row[]
+}
+
+/** The embedded server of a data folder. */
+export const embeddedIn = (folder: string): Pick<StoppableDatabase, "query"> => ({
+  query: (text) => {
+    const read = (name: string) => readFileSync(join(folder, name), "utf8").trim()
+    const url = `postgres://rakit:${read("postgres.password")}@127.0.0.1:${read("postgres.port")}/postgres`
+    return queryAt(url, text)
+  },
+})
+
 /** A PostgreSQL of its own, as one on another machine: it can be stopped while servers use it. */
 export const startStoppableDatabase = async (): Promise<StoppableDatabase> => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-outage-"))
@@ -30,11 +46,7 @@ export const startStoppableDatabase = async (): Promise<StoppableDatabase> => {
       const again = await start()
       if (again.port !== port) throw new Error(`the port ${port} was taken meanwhile`)
     },
-    query: async <Row>(text: string) => {
-      const client = new pg.Client({ connectionString: url })
-      await client.connect()
-      return (await client.query(text).finally(() => client.end())).rows as readonly Row[]
-    },
+    query: (text) => queryAt(url, text),
     close: async () => {
       await Effect.runPromise(stopServer(cluster, fakeLog()))
       rmSync(folder, { recursive: true, force: true })
