@@ -88,6 +88,7 @@ const openReports = (database: Database) => {
     log: consoleLog,
     signer: fakeSigner(),
     deployment,
+    flushRefused: Effect.void,
   })
   const [usage, entries, receipt] = [
     usageEndpoint(started),

@@ -24,6 +24,39 @@ const timedMeter = () => {
 const ask = (body: unknown, more: Parameters<CallPathFixture["ask"]>[2] = {}, answer = whole(10)) =>
   calls.fixture.ask(calls.endpoint(answer), body, { meter: timedMeter(), ...more })
 
+describe("what counts as an error of the key without being a call", () => {
+  const noted = async (...args: Parameters<typeof ask>) => {
+    const noteRefused = vi.fn()
+    Object.assign(calls.fixture.billing, { noteRefused })
+    await ask(...args)
+    return noteRefused.mock.calls.map(([{ caller, endpoint, model }]) => [
+      caller.keyId,
+      endpoint,
+      model,
+    ])
+  }
+  const key = expect.any(String)
+
+  it("is a wrong body, an unknown field's type, a scope that is missing", async () => {
+    expect(await noted({ n: "x" })).toEqual([[key, "test", undefined]])
+    expect(await noted({ n: "x", model: "svc-lyt" })).toEqual([[key, "test", "svc-lyt"]])
+    expect(await noted({ n: "x", model: "made up" })).toEqual([[key, "test", undefined]])
+    const caller = { ...calls.fixture.caller, scopes: ["other"] }
+    expect(await noted({ n: 1 }, { caller })).toEqual([[key, "test", undefined]])
+  })
+
+  it("is no call, no dry run, no refusal by a limit, and no fault of ours", async () => {
+    const { caller } = calls.fixture
+    const full = { ...caller, limits: { ...caller.limits, concurrency: 0 } }
+    expect(await noted({ n: 1 })).toEqual([])
+    expect(await noted({ n: "x" }, { dryRun: true })).toEqual([])
+    expect(await noted({ n: 1 }, { caller: full })).toEqual([])
+    expect(await noted({ n: 1 }, {}, failing)).toEqual([])
+    const unknown = () => Effect.fail(apiError("model_not_found"))
+    expect(await noted({ n: 1 }, {}, unknown)).toEqual([])
+  })
+})
+
 describe("every answer to a key shows call id, cost, stages and rate", () => {
   it.each<[string, number, string, () => ReturnType<typeof ask>]>([
     ["a call", 200, "1500.06", () => ask({ n: 1 })],

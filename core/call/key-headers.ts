@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import type { ApiError } from "../errors.ts"
+import type { Caller } from "../caller.ts"
+import { type ApiError, statusOf } from "../errors.ts"
 import type { Strings } from "../json.ts"
 import { formatRupiah, type Micros } from "../money.ts"
 import type { RateState } from "../ports/billing.ts"
@@ -29,9 +30,29 @@ const hasRateHeaders = (error: ApiError) =>
 /** Who would say what the key has left can't be asked either. */
 const isOutage = ({ code }: ApiError) => code === "database_unavailable" || code === "storage_full"
 
+/** Limits and money are refusals of the operator's; all else of 4xx is the client's error. */
+const isOfClient = (error: ApiError): boolean => {
+  const status = statusOf(error)
+  return status >= 400 && status < 500 && status !== 402 && status !== 429
+}
+
+/** What was admitted, or refused by limits, is numbered. */
+const noteRefused = (
+  { billing, catalogue }: CallPathDeps,
+  endpoint: Endpoint,
+  { dryRun, body }: CallInput,
+  caller: Caller,
+  error: ApiError,
+): void => {
+  if (dryRun || isNumbered(error) || !isOfClient(error)) return
+  const named = (body as { readonly model?: unknown } | undefined)?.model
+  const model = typeof named === "string" ? catalogue.entry(named)?.id : undefined
+  billing().noteRefused?.({ caller, endpoint: endpoint.id, model })
+}
+
 /**
  * What a keyed request shows however it fails: a call id, the rate headers, how long it took, and
- * that a refused one costs nothing. One that is refused before its admission counts toward nothing.
+ * that a refused one costs nothing. One that is refused before its admission counts toward no limit.
  */
 export const withKeyHeaders = <A, R>(
   deps: CallPathDeps,
@@ -50,6 +71,9 @@ export const withKeyHeaders = <A, R>(
     Effect.catch(() => Effect.succeed({})),
   )
   return effect.pipe(
+    Effect.tapError((error) =>
+      Effect.sync(() => noteRefused(deps, endpoint, input, caller, error)),
+    ),
     Effect.catchTag("ApiError", (error) =>
       Effect.flatMap(
         hasRateHeaders(error) || isOutage(error) ? Effect.succeed({}) : peeked,

@@ -62,6 +62,14 @@ export interface Settlement {
   readonly httpStatus: number
 }
 
+/** A request of a known key that is refused before it is a call: a wrong body, an unknown model. */
+export interface RefusedRequest {
+  readonly caller: Caller
+  readonly endpoint: string
+  /** One of the catalogue's, if the request names one. */
+  readonly model?: ModelId | undefined
+}
+
 /**
  * Limits and money. States of a call: open -> settled | voided | refused | expired (its replica
  * died, or its deadline passed); expired -> settled (late).
@@ -70,6 +78,8 @@ export interface Settlement {
  */
 export interface Billing {
   admit(request: AdmitRequest): Effect.Effect<RateState, Refusal | PortError>
+  /** Counts it as an error in usage reports, and toward no limit. Must be cheap. */
+  noteRefused?(request: RefusedRequest): void
   /**
    * Idempotent by id. Without `tx` it succeeds, too, when its database can't take the items now: it
    * keeps them, durably, until it can. With `tx` it commits with the caller's own rows.

@@ -1,4 +1,5 @@
-import type { Clock, Database, Deployment, Log, Signer } from "../../core/index.ts"
+import type { Effect } from "effect"
+import type { Clock, Database, Deployment, Log, PortError, Signer } from "../../core/index.ts"
 
 /** What the endpoints of this plugin work with. */
 export interface LedgerDeps {
@@ -7,4 +8,6 @@ export interface LedgerDeps {
   readonly log: Log
   readonly signer: Signer
   readonly deployment: Deployment
+  /** Reports first write down what is counted in this process. */
+  readonly flushRefused: Effect.Effect<void, PortError>
 }

@@ -14,6 +14,7 @@ import { isAboutItems, isUnknownOutcome } from "./failure.ts"
 import { type GroupCommitOptions, makeGroupCommit } from "./group-commit.ts"
 import { type InDoubtCalls, makeInDoubtCalls } from "./in-doubt-calls.ts"
 import { type KeptSettlements, makeKeptSettlements } from "./kept-settlements.ts"
+import { makeRefusedRequests } from "./refused-requests.ts"
 import type { Settings } from "./settings.ts"
 import type { SettlementJournal } from "./settlement-journal.ts"
 import type { AdmissionVerdict } from "./statement-values.ts"
@@ -34,6 +35,8 @@ export interface LedgerBillingDeps {
 export interface LedgerBilling extends Billing {
   /** Closes in-doubt calls that are due. Those that fail stay in doubt. */
   readonly closeInDoubt: Effect.Effect<void, PortError>
+  /** Writes down what `noteRefused` has counted. */
+  readonly flushRefused: Effect.Effect<void, PortError>
   /** The settlements that the database could not take yet. */
   readonly kept: Omit<KeptSettlements, "keep">
   /** Ends when nothing waits for the database. */
@@ -42,6 +45,7 @@ export interface LedgerBilling extends Billing {
 
 const maxInDoubt = 10_000
 const inDoubtPerTurn = 1_000
+const maxRefusedRows = 10_000
 /** Lines of a batch arrive by the dozen, and nobody waits for a single one. */
 const batchLingerMs = 25
 /**
@@ -131,6 +135,7 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const statements = makeStatements(deps.database)
   const inDoubt = makeInDoubtCalls(maxInDoubt)
   const answer = toPortAnswer(deps.metrics)
+  const refused = makeRefusedRequests(deps.database, clock, maxRefusedRows)
   const { admissions, settlements } = makeGroups(deps, statements, inDoubt)
 
   /** A call whose settlement the ledger refuses must not keep its hold. */
@@ -169,6 +174,8 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   return {
     closeInDoubt: Effect.suspend(() => settle(inDoubt.take(clock.nowMs(), inDoubtPerTurn))),
     kept,
+    flushRefused: refused.flush,
+    noteRefused: refused.note,
     idle: Effect.andThen(admissions.idle, settlements.idle),
     admit: (request) =>
       Effect.flatMap(admissions.submit(request), (verdict) => answer(request, verdict)),

@@ -19,6 +19,7 @@ const installed: Readonly<Record<string, readonly [keyof typeof migrations, stri
   "close-late.sql": ["003-functions", "b668fc1fe750"],
   "close.sql": ["003-functions", "e5c8afd3dc93"],
   "lock.sql": ["003-functions", "0d659d024bd6"],
+  "refusals.sql": ["004-refusals", "20fd7e523eb1"],
   "settle.sql": ["003-functions", "fb4680cf7d85"],
   "tables.sql": ["001-ledger", "bc08b853f8ff"],
   "types.sql": ["001-ledger", "42273306be33"],

@@ -41,4 +41,5 @@ export const migrations: Migrations = {
   // databases of earlier versions got the functions in 001; a changed file needs a migration of its
   // own
   "003-functions": { up: (db) => runFiles(db, functions) },
+  "004-refusals": { up: (db) => runFiles(db, ["refusals"]) },
 }

@@ -69,18 +69,19 @@ export const plugin = definePlugin({
           const log = resolve(container, Tokens.log)
           const metrics = resolve(container, Tokens.metrics)
           const deployment = resolve(container, Tokens.deployment)
+          const replica = randomUUID()
+          const journal = makeSettlementJournal(join(deployment.dataDir, "settlements"), replica)
+          const parts = { database, clock, log, metrics, settings, replica, journal }
+          const billing = makeLedgerBilling(parts)
+          provide(container, Tokens.billing, billing)
           started.set({
             database,
             clock,
             log,
             signer: resolve(container, Tokens.signer),
             deployment,
+            flushRefused: billing.flushRefused,
           })
-          const replica = randomUUID()
-          const journal = makeSettlementJournal(join(deployment.dataDir, "settlements"), replica)
-          const parts = { database, clock, log, metrics, settings, replica, journal }
-          const billing = makeLedgerBilling(parts)
-          provide(container, Tokens.billing, billing)
           provide(container, Tokens.ledger, makeLedger(database, clock, settings))
           for (const check of [ledgerCheck, usageCheck])
             provide(container, Tokens.consistencyChecks, check({ database, clock, ...settings }))

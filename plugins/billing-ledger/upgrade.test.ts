@@ -43,6 +43,7 @@ it("gives an old database the functions of a new one", async () => {
   const before = await functionsOf(upgraded.database)
   expect(await run(upgraded.database.migrate("billing-ledger", migrations))).toEqual([
     "003-functions",
+    "004-refusals",
   ])
   await run(fresh.database.migrate("billing-ledger", migrations))
   const after = await functionsOf(fresh.database)

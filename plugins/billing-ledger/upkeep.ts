@@ -61,6 +61,7 @@ export const keepUp = (
   const takeOver = Effect.andThen(adopt, Effect.ignore(billing.kept.settleAll))
   // with settlements kept, the lease runs out by itself: their calls keep their holds meanwhile
   const release = billing.idle.pipe(
+    Effect.andThen(Effect.ignore(billing.flushRefused)),
     Effect.andThen(billing.kept.settleAll),
     Effect.andThen(replica.release),
     Effect.timeout(stopWithin),
@@ -96,7 +97,11 @@ export const keepUp = (
         message: "the ledger's sweep failed; it will be tried again",
         everyMs: settings.sweepMs,
       },
-      billing.closeInDoubt.pipe(Effect.andThen(takeOver), Effect.andThen(sweep)),
+      billing.closeInDoubt.pipe(
+        Effect.andThen(billing.flushRefused),
+        Effect.andThen(takeOver),
+        Effect.andThen(sweep),
+      ),
     )
   })
 }

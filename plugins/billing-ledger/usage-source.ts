@@ -22,7 +22,8 @@ export const usageColumns = sql`u (account_id, at, key_id, model, endpoint, requ
  * A query for the usage of ended calls that were admitted within the range. Whole hours come from
  * `ledger_usage`. Where the range cuts an hour, the calls of the smaller part are read from
  * `ledger_call` and added to, or subtracted from, the sum of that hour. There are no calls after
- * now, so a later end cuts no hour.
+ * now, so a later end cuts no hour. Requests that were refused before they were calls are added as
+ * errors.
  */
 export const usageSource = ({
   account,
@@ -43,8 +44,12 @@ export const usageSource = ({
     FROM ledger_call WHERE ${owner}mode = ${mode} AND admitted_at >= ${new Date(from)} AND admitted_at < ${new Date(to)}
       AND counts <> 'rpm' AND state NOT IN ('open', 'refused')`
   }
+  // by the hour only: a range that cuts one has all of its refusals
+  const refusals = sql`
+    SELECT account_id, hour, key_id, model, endpoint, requests, requests, 0, 0, 0
+    FROM ledger_refusal WHERE ${owner}mode = ${mode} AND hour >= ${new Date(before(fromMs))} AND hour < ${new Date(toMs)}`
   const endMs = toMs > nowMs ? after(toMs) : toMs
-  if (before(fromMs) === before(endMs)) return calls(fromMs, endMs)
+  if (before(fromMs) === before(endMs)) return sql`${calls(fromMs, endMs)} UNION ALL ${refusals}`
   const [begin, end] = [nearest(fromMs), nearest(endMs)]
   const edges = [
     ...(begin < fromMs
@@ -54,5 +59,5 @@ export const usageSource = ({
         : []),
     ...(end < endMs ? [calls(end, endMs)] : endMs < end ? [calls(endMs, end, "-")] : []),
   ]
-  return sql.join([hours(begin, end), ...edges], sql` UNION ALL `)
+  return sql.join([hours(begin, end), ...edges, refusals], sql` UNION ALL `)
 }

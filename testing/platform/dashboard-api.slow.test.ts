@@ -230,3 +230,26 @@ describe("administration", () => {
     expect(platform.output().stderr).not.toMatch(/svc_(live|test)_[A-Za-z0-9]{32}/)
   })
 })
+
+it("a refused request is an error of its key in the usage, wherever it is refused", async () => {
+  const { key, id } = (await ask("POST", "/dashboard/keys", { name: "careless" })).json
+  const post = (body: string, type = "application/json") =>
+    fetch(`${platform.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": type },
+      body,
+    })
+  const replies = await Promise.all([
+    post("{"),
+    post("{}"),
+    post('{"model":"svc-lyt","messages":[]}'),
+    post('{"model":"gpt-9","messages":[{"role":"user","content":"x"}]}'),
+    post("x", "text/plain"),
+  ])
+  expect(replies.map(({ status }) => status)).toEqual([400, 400, 400, 400, 415])
+  await chatWith(key)
+  const { data } = (await ask("GET", "/dashboard/usage?group_by=key")).json
+  expect(data.find((row: { readonly key: string }) => row.key === id)).toMatchObject({
+    ...{ requests: 6, errors: 5 },
+  })
+})

@@ -199,6 +199,41 @@ describe("GET /dashboard/usage", () => {
     ).toMatchObject({ json: { data: [sumsOf(mine("live", "acct_2"))] } })
   })
 
+  it("counts what was refused before it was a call as an error, by its hour", async () => {
+    const caller = { ...ledger.session("acct_7"), keyId: "key_7" }
+    const note = (endpoint: string, model?: string) =>
+      ledger.billing.noteRefused?.({ caller, endpoint, model })
+    for (let n = 0; n < 1_000; n++) note("chat.completions", "m")
+    note("embeddings")
+    const asAdmin = async (query: Record<string, string>) =>
+      (
+        (
+          await ledger.ask(
+            usage,
+            { account: "acct_7", ...query },
+            ledger.session("acct_1", "admin"),
+          )
+        ).json as { data: unknown[] }
+      ).data
+    const none = { input_tokens: 0, output_tokens: 0, cost_idr: 0 }
+    expect(await asAdmin({})).toEqual([{ requests: 1_001, errors: 1_001, ...none }])
+    note("chat.completions", "m")
+    expect(await asAdmin({ group_by: "key,model,endpoint" })).toEqual([
+      {
+        key: "key_7",
+        model: "m",
+        endpoint: "chat.completions",
+        requests: 1_001,
+        errors: 1_001,
+        ...none,
+      },
+      { key: "key_7", model: null, endpoint: "embeddings", requests: 1, errors: 1, ...none },
+    ])
+    const from = secondsAt(ledger.clock.nowMs() - 60_000)
+    expect(await asAdmin({ from })).toMatchObject([{ errors: 1_002 }])
+    expect(await asAdmin({ to: "2026-01-16" })).toMatchObject([{ errors: 0 }])
+  })
+
   it("comes as CSV", async () => {
     const { text, mediaType, headers } = await ledger.csv(usage, { group_by: "model" })
     const { requests, errors, input_tokens, output_tokens, cost_idr } = (

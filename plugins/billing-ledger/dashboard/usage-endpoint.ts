@@ -116,10 +116,11 @@ const csvOf = (groupBy: readonly Group[], rows: readonly UsageSum[]): string =>
   ].join("")
 
 const answer = (
-  { database, clock }: LedgerDeps,
+  { database, clock, flushRefused }: LedgerDeps,
   { groupBy, format, ...source }: Asked,
 ): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
+    yield* flushRefused
     const rows = yield* usageSums(database, {
       ...source,
       groupBy,

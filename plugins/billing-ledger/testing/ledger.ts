@@ -60,7 +60,10 @@ export const openTestLedger = async (
     baseUrl: "https://api.example.com",
     mode: "server" as const,
   }
-  const started = Effect.succeed({ database, clock, log, signer, deployment })
+  const started = Effect.succeed({
+    ...{ database, clock, log, signer, deployment },
+    flushRefused: billing.flushRefused,
+  })
 
   const limits = {
     ...defaultLimits,

@@ -1,0 +1,66 @@
+import { Effect, Exit } from "effect"
+import { afterAll, beforeAll, expect, it, vi } from "vitest"
+import { defaultLimits, PortError } from "../../core/index.ts"
+import { fakeClock } from "../../testing/index.ts"
+import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
+import { migrations } from "./migrations.ts"
+import { makeRefusedRequests } from "./refused-requests.ts"
+import { usageSums } from "./usage-sums.ts"
+
+let test: TestDatabase
+beforeAll(async () => {
+  test = await openTestDatabase()
+  await Effect.runPromise(test.database.migrate("billing-ledger", migrations))
+})
+afterAll(() => test.close())
+
+const clock = fakeClock()
+const callerOf = (account: string) => ({
+  tenant: { account, mode: "live" as const },
+  keyId: `key_of_${account}`,
+  scopes: ["*"],
+  role: "user" as const,
+  limits: defaultLimits,
+})
+const errorsOf = async (account: string) => {
+  const nowMs = clock.nowMs()
+  const range = { fromMs: nowMs - 86_400_000, toMs: nowMs + 1, nowMs }
+  const query = { account, mode: "live" as const, groupBy: [], ...range }
+  return (await Effect.runPromise(usageSums(test.database, query)))[0]?.errors
+}
+
+it("keeps what the database can't take, and writes it once", async () => {
+  const refused = makeRefusedRequests(test.database, clock, 10)
+  const note = () => refused.note({ caller: callerOf("a"), endpoint: "chat.completions" })
+  note()
+  const down = vi
+    .spyOn(test.database, "run")
+    .mockReturnValue(Effect.fail(new PortError({ port: "database", message: "down" })))
+  expect(Exit.isFailure(await Effect.runPromiseExit(refused.flush))).toBe(true)
+  note()
+  down.mockRestore()
+  await Effect.runPromise(refused.flush)
+  await Effect.runPromise(refused.flush)
+  expect(await errorsOf("a")).toBe(2)
+})
+
+it("adds to the hour, of several processes too, and asks nothing of the database when there is nothing", async () => {
+  const processes = [1, 2].map(() => makeRefusedRequests(test.database, clock, 10))
+  for (const refused of processes) {
+    refused.note({ caller: callerOf("b"), endpoint: "embeddings", model: "svc-embed" })
+    await Effect.runPromise(refused.flush)
+  }
+  expect(await errorsOf("b")).toBe(2)
+  const run = vi.spyOn(test.database, "run")
+  await Effect.runPromise(processes[0]!.flush)
+  expect(run).not.toHaveBeenCalled()
+  run.mockRestore()
+})
+
+it("is bounded: beyond its rows it counts only what it knows", async () => {
+  const refused = makeRefusedRequests(test.database, clock, 2)
+  for (const account of ["c", "d", "e", "c"])
+    refused.note({ caller: callerOf(account), endpoint: "chat.completions" })
+  await Effect.runPromise(refused.flush)
+  expect(await Promise.all(["c", "d", "e"].map(errorsOf))).toEqual([2, 1, 0])
+})
