@@ -12,6 +12,7 @@ import { webhookEndpoints } from "./api/webhook-endpoints.ts"
 import { deliveryCheck } from "./check.ts"
 import { makeDeliveryHandler } from "./delivery/delivery-handler.ts"
 import { makeEmitter } from "./delivery/emitter.ts"
+import { attemptCounter } from "./delivery/record-attempt.ts"
 import type { WebhookDeps } from "./deps.ts"
 import { migrations } from "./rows/migrations.ts"
 import { Settings } from "./settings.ts"
@@ -65,6 +66,7 @@ export const plugin = definePlugin<Settings>({
         Effect.gen(function* () {
           const deps = depsOf(container, settings)
           started.set(deps)
+          attemptCounter(deps.metrics)
           provide(container, Tokens.webhook, makeEmitter(deps))
           provide(container, Tokens.consistencyChecks, deliveryCheck(deps))
           const { mode, role } = resolve(container, Tokens.deployment)

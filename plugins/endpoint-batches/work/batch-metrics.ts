@@ -11,13 +11,17 @@ export const modelOf = ({ catalogue }: BatchDeps, body: Json): string | undefine
   return typeof model === "string" ? catalogue.entry(model)?.id : undefined
 }
 
-/** Counts lines whose answers are committed. */
-export const countLines = ({ metrics }: BatchDeps, results: readonly LineResult[]): void => {
-  const lines = metrics.counter(
+/** Made at the start, so that it is there before the first line. */
+export const lineCounter = ({ metrics }: BatchDeps) =>
+  metrics.counter(
     "rakit_batch_lines_total",
     "Lines of batches whose answers are committed, by outcome: completed or failed.",
     ["model_name", "outcome"],
   )
+
+/** Counts lines whose answers are committed. */
+export const countLines = (deps: BatchDeps, results: readonly LineResult[]): void => {
+  const lines = lineCounter(deps)
   for (const { model = "", ok } of results)
     lines.add(1, { model_name: model, outcome: ok ? "completed" : "failed" })
 }

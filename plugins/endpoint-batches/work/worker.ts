@@ -2,7 +2,7 @@ import { Cause, Deferred, Effect, Fiber, type Scope, Semaphore } from "effect"
 import { type PortError, repeat, type StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import { runClaimed } from "./batch-lifecycle.ts"
-import { measureBatches } from "./batch-metrics.ts"
+import { lineCounter, measureBatches } from "./batch-metrics.ts"
 import { type Cancellation, makeCancellation } from "./cancellation.ts"
 import { chooseBatches, claimBatch, waitingBatches, whoYields } from "./claim.ts"
 import { makeHoldTrackers } from "./hold-tracker.ts"
@@ -146,6 +146,7 @@ export const keepWorking = (deps: BatchDeps): Effect.Effect<never, never, Scope.
   Effect.gen(function* () {
     const worker = makeBatchWorker(deps)
     yield* keepSwept(deps)
+    lineCounter(deps)
     yield* repeat(deps.log, measuring, measureBatches(deps))
     const poll = Effect.catchCause(worker.poll, (cause) =>
       Cause.hasInterruptsOnly(cause)

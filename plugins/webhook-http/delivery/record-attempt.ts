@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { PortError, Transaction } from "../../../core/index.ts"
+import type { Metrics, PortError, Transaction } from "../../../core/index.ts"
 import type { WebhookDeps } from "../deps.ts"
 import { makeDeliveryRows } from "../rows/delivery-rows.ts"
 import { makeRegistrationRows } from "../rows/registration-rows.ts"
@@ -65,6 +65,14 @@ const advance = (
       )
   })
 
+/** Made at the start, so that it is there before the first attempt. */
+export const attemptCounter = (metrics: Metrics) =>
+  metrics.counter(
+    "rakit_webhook_attempts_total",
+    "Attempts to deliver an event to a webhook, by what became of its delivery: succeeded, pending (tried again) or giveup.",
+    ["outcome"],
+  )
+
 /**
  * Records how an attempt ended and moves the delivery and its webhook on, in one transaction.
  * When the delivery has gone on meanwhile (redelivered, given up), the attempt is recorded, but
@@ -78,11 +86,7 @@ export const recordAttempt = (
   const { database, random, metrics, log } = deps
   const registrations = makeRegistrationRows(database)
   const deliveries = makeDeliveryRows(database)
-  const attempts = metrics.counter(
-    "rakit_webhook_attempts_total",
-    "Attempts to deliver an event to a webhook.",
-    ["outcome"],
-  )
+  const attempts = attemptCounter(metrics)
   const outcomeFor = ({ tries, round_at, once }: DeliveryRow): Outcome =>
     outcomeOf(
       { tries, beganMs: round_at.getTime(), once },
