@@ -40,7 +40,7 @@ export interface BatchTable {
   readonly output_file_id: string | null
   readonly error_file_id: string | null
   readonly metadata: Json
-  /** Errors of the input; null: none. */
+  /** Errors of the input, or of single lines where the batch runs; null: none. */
   readonly errors: readonly BatchError[] | null
   /** 0 until pre-flight has counted. */
   readonly total: number

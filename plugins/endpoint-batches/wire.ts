@@ -85,7 +85,10 @@ export const Batch = Schema.Struct({
   metadata: Schema.Record(Schema.String, Schema.String),
   errors: Schema.NullOr(
     Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(InputError) }),
-  ),
+  ).annotate({
+    description:
+      "What pre-flight found. A batch that is not `failed` has here the lines whose model its key does not reach: they fail alone.",
+  }),
 }).annotate({ identifier: "Batch" })
 
 export const BatchList = listSchema(Batch, "BatchList")

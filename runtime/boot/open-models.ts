@@ -80,7 +80,7 @@ const openOne = (
       })
       const less = shortfall(entry, catalogue.served(entry))
       if (less !== undefined)
-        log.warn("model.serves_less", "the model serves less than the config promises", {
+        log.info("model.serves_less", "the model serves less than the config promises", {
           model: entry.id,
           serves: less,
         })

@@ -148,7 +148,6 @@ describe("a dry run of a batch", () => {
   it.each<[string, string, string, number]>([
     ["empty", "", "empty_file", 0],
     ["not JSON", `${lineOf("a")}\nx`, "invalid_json", 1],
-    ["of an unknown model", lineOf("a", { model: "gpt-4" }), "model_not_found", 1],
     ["of one id twice", `${lineOf("a")}\n${lineOf("a")}`, "duplicate_custom_id", 1],
   ])(
     "says that pre-flight would refuse a file that is %s",
@@ -162,6 +161,19 @@ describe("a dry run of a batch", () => {
       ]).toEqual([200, false, invalid_lines, [code]])
     },
   )
+
+  it("counts the lines of unknown models, which would fail alone", async () => {
+    const { json } = await dryRun(lines(6, (n) => (n % 2 ? { model: "gpt-4" } : {})))
+    expect(json).toMatchObject({
+      would_succeed: true,
+      lines: 6,
+      invalid_lines: 3,
+      sampled_lines: 3,
+      max_output_tokens: 30,
+      errors: [{ code: "model_not_found", line: 2, param: "body.model" }],
+    })
+    expect(json.errors[0]!.message).toContain("Lines that name it: 3.")
+  })
 
   it("lists a hundred errors", async () => {
     const { json } = await dryRun(lines(150, () => ({ input: "" })))

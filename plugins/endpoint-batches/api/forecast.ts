@@ -50,6 +50,8 @@ interface Reading {
   readonly sample: Sample
   /** Pre-flight would refuse the input. */
   readonly isRefused: boolean
+  /** Lines of unknown models, which share the error of the first one. */
+  readonly unlisted: number
 }
 
 const readAll = (
@@ -58,20 +60,22 @@ const readAll = (
   { target, caller, callId }: BatchRequest,
 ): Effect.Effect<Reading, PortError> =>
   Effect.gen(function* () {
-    const check = makeModelCheck(deps, target, caller, callId)
+    const models = makeModelCheck(deps, target, caller, callId)
     const sample = new Sample()
     let misshapen = 0
     const { lines, faults } = yield* scan(deps, file, target.path, ({ body }, raw) =>
       Effect.gen(function* () {
-        const unknown = yield* check(body, raw.line)
-        if (unknown) return unknown
+        if (yield* models.check(body, raw.line)) return undefined
         const wrong = yield* shapeFault(target, body, raw.line)
         if (wrong) misshapen += 1
         else sample.add(raw)
         return wrong
       }),
     )
-    return { lines, faults, sample, isRefused: faults.count > misshapen }
+    const isRefused = faults.count > misshapen
+    const errors = models.errors()
+    for (const error of errors) faults.add(error)
+    return { lines, faults, sample, isRefused, unlisted: models.lines() - errors.length }
   })
 
 const forecastOf = (
@@ -80,7 +84,7 @@ const forecastOf = (
 ): Effect.Effect<Forecast, ApiError | PortError> =>
   Effect.gen(function* () {
     const file = yield* inputOf(deps, request)
-    const { lines, faults, sample, isRefused } = yield* readAll(deps, file, request)
+    const { lines, faults, sample, isRefused, unlisted } = yield* readAll(deps, file, request)
     const sampled = sample.positions.length
     const { bound, costMicros } = scaleUp(
       yield* measure(deps, file, request, sample, faults),
@@ -94,7 +98,7 @@ const forecastOf = (
     )
     const more = {
       lines,
-      invalid_lines: lines === 0 ? 0 : faults.count,
+      invalid_lines: lines === 0 ? 0 : faults.count + unlisted,
       sampled_lines: sampled,
       errors: faults.list(),
       estimated_seconds:

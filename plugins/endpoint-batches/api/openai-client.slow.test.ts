@@ -125,6 +125,29 @@ describe("the official client", () => {
     ])
   })
 
+  it("has a line of an unknown model failed alone, for nothing, and says so", async () => {
+    const before = await platform.balance()
+    const input = [chatLine("a"), chatLine("b", "x", { model: "gpt-4" }), chatLine("c")].join("\n")
+    const batch = await live.ended((await live.create(input)).id)
+    expect(batch).toMatchObject({
+      status: "completed",
+      request_counts: { total: 3, completed: 2, failed: 1 },
+      errors: { data: [{ code: "model_not_found", line: 2, param: "body.model" }] },
+    })
+    expect(batch.errors?.data?.[0]?.message).toContain("Lines that name it: 1.")
+    const failed = await live.linesOf(batch.error_file_id)
+    expect(failed).toMatchObject([{ custom_id: "b", error: { code: "model_not_found" } }])
+    const done = await live.linesOf(batch.output_file_id)
+    expect(done.map(({ custom_id }) => custom_id)).toEqual(["a", "c"])
+    const { total_cost_idr } = batch as unknown as { total_cost_idr: number }
+    const after = await platform.balance()
+    expect(before.balance_idr - after.balance_idr).toBeCloseTo(total_cost_idr, 6)
+    const file = await live.client.files.waitForProcessing(batch.output_file_id!, {
+      pollInterval: 1,
+    })
+    expect(file).toMatchObject({ status: "processed" })
+  })
+
   it("says by line what is wrong with an input", async () => {
     const batch = await live.ended(
       (

@@ -28,44 +28,80 @@ const modelOf = (body: Json): string | undefined => {
   return typeof model === "string" && model.length <= maxNameLength ? model : undefined
 }
 
+/** What is known of a model that lines name. */
+interface Named {
+  readonly firstLine: number
+  lines: number
+  /** Attempts left; 0: the answer is known. */
+  tries: number
+  /** Why the key reaches no such model at the endpoint. */
+  refusal?: string
+}
+
+export interface ModelCheck {
+  /** Looks at the model of a line. Returns whether the line will fail for want of it. */
+  check(body: Json, line: number): Effect.Effect<boolean>
+  /** Number of lines that will. */
+  lines(): number
+  /** One error for each such model, at its first line. */
+  errors(): readonly BatchError[]
+}
+
+const errorOf = ({ firstLine, lines, refusal }: Named): BatchError => ({
+  code: "model_not_found",
+  message: `body.model: ${refusal} Lines that name it: ${lines.toLocaleString("en")}.`,
+  line: firstLine,
+  param: "body.model",
+})
+
 /**
- * Checks whether the key may use the models of the lines, and reports each bad model at its first
- * line. Other errors show when a line runs.
+ * Checks whether the key may use the models of the lines. A line whose model it does not reach
+ * fails as it runs, and costs nothing; the others run. Other errors show when a line runs.
  */
 export const makeModelCheck = (
   deps: Pick<BatchDeps, "callPath" | "catalogue">,
   target: Endpoint,
   caller: Caller,
   requestId: string,
-) => {
-  /** Attempts left by model; 0: the answer is known. */
-  const left = new Map<string, number>()
+): ModelCheck => {
+  const named = new Map<string, Named>()
+  const missing = () => [...named.values()].filter(({ refusal }) => refusal !== undefined)
 
-  const judge = (model: string, body: Json, line: number): Effect.Effect<BatchError | undefined> =>
+  const judge = (model: string, known: Named, body: Json): Effect.Effect<boolean> =>
     deps.callPath.check(target, lineInput(deps, caller, requestId, body)).pipe(
       Effect.map(() => {
-        left.set(model, 0)
-        return undefined
+        known.tries = 0
+        return false
       }),
       Effect.catch(({ code, message }) => {
         const isUnknown = deps.catalogue.entry(model) === undefined
-        if (code !== "model_not_found" && !isUnknown) return Effect.succeed(undefined)
-        left.set(model, 0)
-        return Effect.succeed({
-          code: "model_not_found" as const,
-          message: `body.model: ${code === "model_not_found" ? message : "There is no such model here."}`,
-          line,
-          param: "body.model",
-        })
+        if (code !== "model_not_found" && !isUnknown) return Effect.succeed(false)
+        known.tries = 0
+        known.refusal = code === "model_not_found" ? message : "There is no such model here."
+        return Effect.succeed(true)
       }),
     )
 
-  return (body: Json, line: number): Effect.Effect<BatchError | undefined> => {
-    const model = modelOf(body)
-    const tries =
-      model === undefined ? 0 : (left.get(model) ?? (left.size < maxModels ? maxTries : 0))
-    if (model === undefined || tries === 0) return Effect.succeed(undefined)
-    left.set(model, tries - 1)
-    return judge(model, body, line)
+  const knownOf = (model: string, firstLine: number): Named | undefined => {
+    const known = named.get(model)
+    if (known || named.size >= maxModels) return known
+    const fresh = { firstLine, lines: 0, tries: maxTries }
+    named.set(model, fresh)
+    return fresh
+  }
+
+  return {
+    check: (body, line) =>
+      Effect.suspend(() => {
+        const model = modelOf(body)
+        const known = model === undefined ? undefined : knownOf(model, line)
+        if (model === undefined || !known) return Effect.succeed(false)
+        known.lines += 1
+        if (known.tries === 0) return Effect.succeed(known.refusal !== undefined)
+        known.tries -= 1
+        return judge(model, known, body)
+      }),
+    lines: () => missing().reduce((sum, { lines }) => sum + lines, 0),
+    errors: () => missing().map(errorOf),
   }
 }

@@ -72,7 +72,7 @@ describe("an input that is right", () => {
     ["any characters", () => lineOf("ж🙂\u2028", { input: "ж🙂\u2028" }), 1],
     ["ids that differ by a byte", () => `${lineOf("a")}\n${lineOf("a ")}\n${lineOf("A")}`, 3],
   ])("%s", async (_, content, total) => {
-    expect(await check(content())).toEqual({ total })
+    expect(await check(content())).toEqual({ total, lineErrors: [] })
   })
 
   it("may hold lines that fail as they run: that is said of each then", async () => {
@@ -83,7 +83,7 @@ describe("an input that is right", () => {
       lineOf("d", { input: "too long" }),
       lineOf("e", { stream: true }),
     ]
-    expect(await check(lines.join("\n"))).toEqual({ total: 5 })
+    expect(await check(lines.join("\n"))).toEqual({ total: 5, lineErrors: [] })
   })
 })
 
@@ -153,28 +153,6 @@ describe("an input that is wrong", () => {
       ["invalid_request_error", 1, "body"],
     ],
     ["a body of null", () => lineOf("a", {}, { body: null }), ["invalid_request_error", 1, "body"]],
-    [
-      "an unknown model",
-      () =>
-        `${lineOf("a")}\n${lineOf("b", { model: "gpt-4" })}\n${lineOf("c", { model: "gpt-4" })}`,
-      ["model_not_found", 2, "body.model"],
-    ],
-    [
-      "an unknown model in a line that is wrong otherwise",
-      () => lineOf("b", { model: "gpt-4", input: 5 }),
-      ["model_not_found", 1, "body.model"],
-    ],
-    [
-      "a model for something else",
-      () => lineOf("b", { model: "svc-embed" }),
-      ["model_not_found", 1, "body.model"],
-    ],
-    [
-      "a model for something else, after a line that is wrong otherwise",
-      () =>
-        `${lineOf("a", { model: "svc-embed", input: 5 })}\n${lineOf("b", { model: "svc-embed" })}`,
-      ["model_not_found", 2, "body.model"],
-    ],
   ])("%s", async (_, content, fault) => {
     expect(faultsOf(await check(content()))).toEqual([fault])
   })
@@ -224,6 +202,32 @@ describe("an input that is wrong", () => {
   })
 })
 
+describe("a model that the key does not reach", () => {
+  const linesOf = (verdict: PreflightResult) =>
+    "errors" in verdict ? verdict : verdict.lineErrors.map(({ code, line }) => [code, line])
+  it.each<[string, readonly string[], readonly number[]]>([
+    ["that nobody has", [lineOf("a"), lineOf("b", { model: "gpt-4" })], [2]],
+    ["that is for something else", [lineOf("b", { model: "svc-embed" })], [1]],
+    ["in a line that is wrong otherwise", [lineOf("b", { model: "gpt-4", input: 5 })], [1]],
+    [
+      "for something else, after a line that is wrong otherwise",
+      [lineOf("a", { model: "svc-embed", input: 5 }), lineOf("b", { model: "svc-embed" })],
+      [1],
+    ],
+    ["and another", ["gpt-5", "svc-lyt", "gpt-4"].map((model) => lineOf(model, { model })), [1, 3]],
+  ])("fails its lines, not the batch: %s", async (_, lines, errors) => {
+    const verdict = await check(lines.join("\n"))
+    expect(linesOf(verdict)).toEqual(errors.map((line) => ["model_not_found", line]))
+  })
+
+  it("is reported once, with the number of its lines", async () => {
+    const gone = Array.from({ length: 1_200 }, (_, n) => lineOf(`c${n}`, { model: "gpt-4" }))
+    const verdict = await check([lineOf("a"), ...gone].join("\n"))
+    const message = expect.stringMatching(/Lines that name it: 1,200\.$/)
+    expect(verdict).toMatchObject({ total: 1_201, lineErrors: [{ line: 2, message }] })
+  })
+})
+
 describe("around the input", () => {
   it("a file that was deleted is a fault, also when its bytes go while they are read", async () => {
     const { deps, addFile, loseBytes } = openPreflightFixture()
@@ -246,7 +250,7 @@ describe("around the input", () => {
   it("a key that was revoked is none: its lines fail as they run", async () => {
     expect(
       await check(`${lineOf("a")}\n${lineOf("b", { model: "gpt-4" })}`, {}, { key_id: "key_gone" }),
-    ).toEqual({ total: 2 })
+    ).toEqual({ total: 2, lineErrors: [] })
   })
 
   it("a model that is still loading is none", async () => {
@@ -254,6 +258,7 @@ describe("around the input", () => {
     core.catalogue.set("svc-lyt", { state: "loading", detail: "" })
     expect(await Effect.runPromise(preflight(deps, rowOf(addFile(lineOf("a")).id)))).toEqual({
       total: 1,
+      lineErrors: [],
     })
   })
 

@@ -2,11 +2,13 @@ import { Effect } from "effect"
 import type { ApiError, Caller, PortError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchError, BatchRow } from "../tables.ts"
+import { Faults } from "./faults.ts"
 import { makeModelCheck } from "./model-check.ts"
 import { fileGone, scan } from "./scan.ts"
 
 export type PreflightResult =
-  | { readonly total: number }
+  /** `lineErrors`: of lines that will fail, while the others run. */
+  | { readonly total: number; readonly lineErrors: readonly BatchError[] }
   | { readonly errors: readonly BatchError[] }
 
 export const noEndpoint = (): BatchError => ({
@@ -25,6 +27,12 @@ const callerOf = (
     error._tag === "ApiError" ? Effect.succeed(undefined) : Effect.fail(error),
   )
 
+const byLine = (errors: readonly BatchError[]): readonly BatchError[] => {
+  const faults = new Faults()
+  for (const error of errors) faults.add(error)
+  return faults.list()
+}
+
 /** Reads the whole input before the first line runs. Returns the number of lines, or the errors. */
 export const preflight = (
   deps: BatchDeps,
@@ -39,11 +47,12 @@ export const preflight = (
     )
     if (!file) return { errors: [fileGone()] }
     const caller = yield* callerOf(deps, batch.key_id)
-    const check = caller
-      ? makeModelCheck(deps, target, caller, batch.id)
-      : () => Effect.succeed(undefined)
+    const models = caller && makeModelCheck(deps, target, caller, batch.id)
     const { lines, faults } = yield* scan(deps, file, batch.endpoint, ({ body }, { line }) =>
-      check(body, line),
+      models ? Effect.as(models.check(body, line), undefined) : Effect.succeed(undefined),
     )
-    return faults.count > 0 ? { errors: faults.list() } : { total: lines }
+    const lineErrors = models?.errors() ?? []
+    if (faults.count === 0) return { total: lines, lineErrors: byLine(lineErrors) }
+    for (const error of lineErrors) faults.add(error)
+    return { errors: faults.list() }
   })

@@ -110,6 +110,16 @@ describe("a file", () => {
   })
 })
 
+it("fails a line of an unknown model, and only that", async () => {
+  const { run, opened } = prepare()
+  write(line(0), line(1, { body: { model: "gpt-9", n: 1 } }), line(2))
+  expect(await run()).toMatchObject({ completed: 2, failed: 1 })
+  expect(rows("errors.jsonl")).toMatchObject([
+    { custom_id: "line 1", error: { code: "model_not_found" } },
+  ])
+  expect(opened).toEqual([[model]])
+})
+
 describe("before the first line runs, the file is refused", () => {
   const refusal = async (...lines: readonly string[]) => {
     const { run, ran, opened } = prepare()

@@ -97,7 +97,7 @@ export const surveyFile = (
   Effect.gen(function* () {
     const faults = new Faults()
     const ids = new CustomIds()
-    const checkModel = makeModelCheck(deps, target, operator, "pre-flight")
+    const modelCheck = makeModelCheck(deps, target, operator, "pre-flight")
     const models = new Set<ModelId>()
     let lines = 0
     yield* Stream.runForEach(jsonLines(fileBytes(path), deps), (raw) =>
@@ -109,19 +109,17 @@ export const surveyFile = (
         onLine(line.customId, raw)
         const { model } = line.body as { readonly model?: unknown }
         if (typeof model === "string" && deps.catalogue.entry(model)) models.add(model)
-        return Effect.map(
-          earlier === undefined
-            ? checkModel(line.body, raw.line)
-            : Effect.succeed(sameId(raw.line, earlier)),
-          (fault) => fault && faults.add(fault),
-        )
+        if (earlier !== undefined) return Effect.sync(() => faults.add(sameId(raw.line, earlier)))
+        return Effect.asVoid(modelCheck.check(line.body, raw.line))
       }),
     )
     if (lines === 0) return yield* emptyFile(path)
-    if (faults.count > 0)
+    if (faults.count > 0) {
+      for (const error of modelCheck.errors()) faults.add(error)
       return yield* refused(
         `${path}: ${faults.count === 1 ? "a line" : `${faults.count.toLocaleString("en")} lines`} can't run, so none was run.`,
         faults.list(),
       )
+    }
     return { lines, models: [...models] }
   })

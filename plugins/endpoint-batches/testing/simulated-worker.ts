@@ -64,8 +64,7 @@ export class SimulatedWorker {
 
   private async check(row: BatchRow): Promise<BatchRow | undefined> {
     const verdict = await Effect.runPromise(preflight(this.fixture.deps, row))
-    if ("total" in verdict)
-      return Effect.runPromise(beginLines(this.fixture.deps, row, verdict.total))
+    if ("total" in verdict) return Effect.runPromise(beginLines(this.fixture.deps, row, verdict))
     await Effect.runPromise(
       finish(this.fixture.deps, row, { status: "failed", errors: verdict.errors }),
     )

@@ -28,7 +28,7 @@ const validated = (batch: ClaimedBatch) =>
       yield* finish(deps, row, { status: "failed", errors: found.value.errors })
       return undefined
     }
-    const begun = yield* beginLines(deps, row, found.value.total)
+    const begun = yield* beginLines(deps, row, found.value)
     return begun && { ...batch, row: begun }
   })
 

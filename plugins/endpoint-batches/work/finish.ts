@@ -62,7 +62,10 @@ const close = (
       .updateTable("batches_batch")
       .set({
         status: ending.status,
-        errors: ending.status === "failed" ? sql`${JSON.stringify(ending.errors)}::jsonb` : null,
+        // otherwise those that pre-flight found in single lines stay
+        ...(ending.status === "failed" && {
+          errors: sql`${JSON.stringify(ending.errors)}::jsonb`,
+        }),
         output_file_id: output?.id ?? null,
         error_file_id: error?.id ?? null,
         ended_at: new Date(clock.nowMs()),

@@ -1,6 +1,8 @@
 import { Effect } from "effect"
+import { sql } from "kysely"
 import type { PortError, Transaction } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
+import type { PreflightResult } from "../preflight/preflight.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
 import type { Cancellation } from "./cancellation.ts"
 
@@ -44,13 +46,14 @@ export const releaseLease = (deps: BatchDeps, lease: Lease): Effect.Effect<void,
 export const beginLines = (
   deps: BatchDeps,
   lease: Lease,
-  total: number,
+  { total, lineErrors }: Extract<PreflightResult, { readonly total: number }>,
 ): Effect.Effect<BatchRow | undefined, PortError> =>
   deps.database.run(() =>
     leased(deps, lease)
       .set({
         status: "in_progress",
         total,
+        errors: lineErrors.length > 0 ? sql`${JSON.stringify(lineErrors)}::jsonb` : null,
         in_progress_at: new Date(deps.clock.nowMs()),
         lease_until: leaseUntil(deps),
       })
