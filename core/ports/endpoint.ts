@@ -168,8 +168,8 @@ export interface Endpoint<Body = Json, Query = NoQuery> {
   readonly bounds?: JsonBounds
   /** Schema of the JSON reply, for `/openapi.json`. */
   readonly reply?: Schema.Top
-  /** Media type of a reply in bytes, for `/openapi.json`. */
-  readonly mediaType?: string
+  /** Media types of a reply in bytes, for `/openapi.json`. */
+  readonly mediaTypes?: readonly string[]
   /** Status of that reply, for `/openapi.json`; 200 by default. */
   readonly status?: 201 | 202
   /** Schema of one SSE event, where the reply may be a stream. */

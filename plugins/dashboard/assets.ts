@@ -28,6 +28,11 @@ const mediaTypes: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 }
 
+/** What the dashboard's files are, without parameters. */
+export const assetTypes: readonly string[] = Object.values(mediaTypes).map(
+  (type) => type.split(";")[0]!,
+)
+
 export const makeAsset = (name: string, bytes: Uint8Array): Asset => ({
   mediaType: mediaTypes[name.slice(name.lastIndexOf(".") + 1)]!,
   bytes,

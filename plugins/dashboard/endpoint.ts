@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { apiError } from "../../core/errors.ts"
 import { defineEndpoint, type Endpoint, type Plan } from "../../core/ports/endpoint.ts"
-import { type Asset, assetRoot } from "./assets.ts"
+import { type Asset, assetRoot, assetTypes } from "./assets.ts"
 import { contentSecurityPolicy } from "./page.ts"
 
 const headers = {
@@ -31,6 +31,7 @@ export const makePageEndpoint = (page: Asset): Endpoint =>
     id: "dashboard",
     summary: "The dashboard: one page.",
     path: "/dashboard",
+    mediaTypes: ["text/html"],
     plan: () => Effect.succeed(planOf(page)),
   })
 
@@ -41,6 +42,7 @@ export const makeAssetsEndpoint = (assets: ReadonlyMap<string, Asset>): Endpoint
     summary: "Scripts and styles of the dashboard.",
     path: `${assetRoot}/{file}`,
     aliases: [`${assetRoot}/{folder}/{file}`],
+    mediaTypes: assetTypes,
     plan: ({ params: { folder, file } }) => {
       const asset = assets.get(folder === undefined ? (file ?? "") : `${folder}/${file}`)
       return asset

@@ -134,7 +134,7 @@ export const auditEndpoint = (started: WhenStarted<AccountsDeps>): Endpoint =>
     body: "none",
     maxBodyBytes: 0,
     reply: listSchema(AuditEntryReply, "AuditEntryList"),
-    mediaType: csvType,
+    mediaTypes: [csvType],
     query: AuditQuery,
     plan: ({ query }) =>
       Effect.gen(function* () {

@@ -118,7 +118,7 @@ export const ledgerEndpoint = (started: WhenStarted<LedgerDeps>) =>
     body: "none",
     maxBodyBytes: 0,
     reply: EntryList,
-    mediaType: csvType,
+    mediaTypes: [csvType],
     query: LedgerQuery,
     plan: (call) =>
       Effect.map(Effect.all([started, read(call)]), ([deps, asked]) =>

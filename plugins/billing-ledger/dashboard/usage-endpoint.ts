@@ -162,7 +162,7 @@ export const usageEndpoint = (started: WhenStarted<LedgerDeps>) =>
     body: "none",
     maxBodyBytes: 0,
     reply: UsageReply,
-    mediaType: csvType,
+    mediaTypes: [csvType],
     query: UsageQuery,
     plan: (call) =>
       Effect.gen(function* () {

@@ -32,10 +32,18 @@ const byExtension = new Map([
   ["md", "text/markdown; charset=utf-8"],
 ])
 
+const linesType = "application/jsonl"
+
+/** What `mediaTypeOf` returns, without parameters. */
+export const downloadTypes: readonly string[] = [
+  linesType,
+  ...[...byExtension.values()].map((type) => type.split(";")[0]!),
+]
+
 export const mediaTypeOf = (purpose: FilePurpose, name: string): string =>
   purpose === "knowledge"
     ? (byExtension.get(extensionOf(name)) ?? "application/octet-stream")
-    : "application/jsonl"
+    : linesType
 
 export const noSuchFile = () => apiError("not_found", "There is no such file.")
 

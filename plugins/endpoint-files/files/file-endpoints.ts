@@ -13,7 +13,7 @@ import {
 import type { FilesDeps } from "../deps.ts"
 import { tenantOf } from "../tenant.ts"
 import { checkFile, createFile } from "./create-file.ts"
-import { downloadFile, getFile, noSuchFile } from "./download.ts"
+import { downloadFile, downloadTypes, getFile, noSuchFile } from "./download.ts"
 import { listFiles } from "./file-rows.ts"
 import { DeletedFile, FileForm, FileList, FileReply, toFile } from "./file-schema.ts"
 import { makeFiles } from "./files-service.ts"
@@ -94,7 +94,8 @@ const content = (started: WhenStarted<FilesDeps>) =>
       "The bytes of a file; `Range`, `If-Range`, `If-Match`, `If-None-Match` and their dates are honoured.",
     method: "GET",
     path: "/v1/files/{id}/content",
-    mediaType: "application/octet-stream",
+    // some generators know only the first
+    mediaTypes: ["application/octet-stream", ...downloadTypes],
     plan: (call) =>
       Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>
         freePlan(

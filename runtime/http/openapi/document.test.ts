@@ -2,7 +2,7 @@ import { Schema, Stream } from "effect"
 import { expect, test } from "vitest"
 import { errorRegistry } from "../../../core/errors.ts"
 import { PageQuery } from "../../../core/list.ts"
-import { defineEndpoint, type Endpoint, fileField } from "../../../core/ports/endpoint.ts"
+import { defineEndpoint, type Endpoint } from "../../../core/ports/endpoint.ts"
 import { Echo, echo, streaming, thing } from "../testing/fixture.ts"
 import { describeApi } from "./document.ts"
 import { codesOf } from "./error-responses.ts"
@@ -55,7 +55,12 @@ const odd = defineEndpoint({
   path: "/v1/odd",
   reply: Schema.declare((u): u is Map<string, string> => u instanceof Map),
 })
-const content = defineEndpoint({ ...thing, id: "files.content", path: "/v1/files/{id}/content" })
+const content = defineEndpoint({
+  ...thing,
+  id: "files.content",
+  path: "/v1/files/{id}/content",
+  mediaTypes: ["application/pdf"],
+})
 const endpoints: readonly Endpoint[] = [
   echo,
   thing,
@@ -187,39 +192,6 @@ test("parameters of the query come from the schema that decodes it", () => {
       schema: { type: "string" },
     },
   ])
-})
-
-test("bytes: a form with its fields, a download with its type and its part", () => {
-  const form = Schema.Struct({ file: fileField, purpose: Schema.String }).annotate({
-    identifier: "Form",
-  })
-  const { paths, components } = describeApi({ name: "a", version: "1" }, [
-    defineEndpoint({ ...thing, ...upload, body: "multipart" as const, form, path: "/v1/forms" }),
-    defineEndpoint({ ...thing, id: "bytes", path: "/v1/bytes", mediaType: "application/zip" }),
-    defineEndpoint({
-      ...thing,
-      id: "csv",
-      path: "/v1/csv",
-      reply: Echo,
-      mediaType: "text/csv; charset=utf-8",
-    }),
-  ]) as unknown as Document
-  const bytes = { type: "string", format: "binary" }
-  expect(paths["/v1/forms"]!.post!.requestBody?.content).toEqual({
-    "multipart/form-data": { schema: { $ref: "#/components/schemas/Form" } },
-  })
-  expect(components.schemas.Form).toMatchObject({ properties: { file: bytes } })
-  const { 200: whole, 206: part, 304: known } = paths["/v1/bytes"]!.get!.responses
-  expect([whole?.content, part?.content, known?.content]).toEqual([
-    { "application/zip": { schema: bytes } },
-    { "application/zip": { schema: bytes } },
-    undefined,
-  ])
-  expect(paths["/v1/csv"]!.get!.responses["200"]!.content).toMatchObject({
-    "application/json": { schema: { $ref: "#/components/schemas/EchoRequest" } },
-    "text/csv": { schema: { type: "string" } },
-  })
-  expect(paths["/v1/csv"]!.get!.responses).not.toHaveProperty("206")
 })
 
 test("operation ids are identifiers", () => {

@@ -19,7 +19,11 @@ const withJson: Occurs = ({ body }) => typeof body !== "string"
 const withBytes: Occurs = ({ body }) => body === "bytes" || body === "multipart"
 const withId: Occurs = ({ path }) => path.includes("{")
 const creating: Occurs = (endpoint) => endpoint.creates === true
-const downloading: Occurs = ({ method, path }) => method === "GET" && path.endsWith("/content")
+/** Nothing but bytes, which have a tag. */
+export const isPlainBytes: Occurs = ({ mediaTypes, reply }) => mediaTypes !== undefined && !reply
+/** Bytes that a client saves, of which it may ask for a part. */
+export const isDownload: Occurs = (endpoint) =>
+  isPlainBytes(endpoint) && endpoint.path.endsWith("/content")
 /** An endpoint value does not name its models: any call that takes JSON with a key may use one. */
 const withModel: Occurs = (endpoint) => metered(endpoint) && withJson(endpoint)
 
@@ -42,17 +46,18 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   account_suspended: (endpoint) => metered(endpoint) || changing(endpoint),
   permission_denied: guarded,
   origin_not_allowed: metered,
-  not_found: withId,
+  // a body may name an object, too
+  not_found: (endpoint) => withId(endpoint) || withModel(endpoint),
   method_not_allowed: elsewhere,
   request_timeout: always,
   conflict: (endpoint) =>
     creating(endpoint) || changing(endpoint) || (guarded(endpoint) && withId(endpoint)),
-  precondition_failed: downloading,
+  precondition_failed: isPlainBytes,
   payload_too_large: withBody,
   storage_quota_exceeded: withBytes,
   uri_too_long: always,
   unsupported_media_type: withBody,
-  range_not_satisfiable: downloading,
+  range_not_satisfiable: isDownload,
   text_too_long: withModel,
   instruction_with_image: withModel,
   // mails and sign-ins are limited too

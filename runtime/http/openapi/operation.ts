@@ -1,6 +1,6 @@
 import type { Json } from "../../../core/json.ts"
 import { defaultBounds, type Endpoint, maxDepth } from "../../../core/ports/endpoint.ts"
-import { errorResponses } from "./error-responses.ts"
+import { errorResponses, isDownload, isPlainBytes } from "./error-responses.ts"
 import { pascal } from "./named-objects.ts"
 import type { SchemaBook } from "./schemas.ts"
 
@@ -55,7 +55,8 @@ const parameters = (endpoint: Endpoint, path: string, book: SchemaBook): readonl
   ref("parameters", "RequestId"),
   ...(takesDryRun(endpoint) ? [ref("parameters", "DryRun")] : []),
   ...(endpoint.creates ? [ref("parameters", "IdempotencyKey")] : []),
-  ...(isDownload(endpoint) ? [ref("parameters", "Range"), ref("parameters", "IfNoneMatch")] : []),
+  ...(isDownload(endpoint) ? [ref("parameters", "Range")] : []),
+  ...(isPlainBytes(endpoint) ? [ref("parameters", "IfNoneMatch")] : []),
 ]
 
 /** What a body may hold, in words. */
@@ -71,9 +72,6 @@ const limitsOf = ({
   return `At most ${maxBodyBytes} bytes${text}; gzip is accepted. At most ${bounds.keys} keys (${bounds.keysOfObject} of one object), ${bounds.values} objects, arrays and strings, ${bounds.elements} values, and ${maxDepth} levels.`
 }
 
-/** Bytes with a tag, of which a part may be asked for. */
-const isDownload = ({ mediaType, reply }: Endpoint) => mediaType !== undefined && !reply
-
 const mediaOf = (
   endpoint: Endpoint,
   book: SchemaBook,
@@ -88,7 +86,14 @@ const mediaOf = (
 
 // JSON Schema has no bytes; this is what generators know
 const binary = { type: "string", format: "binary" }
-const bytesOf = (mediaType: string) => (mediaType.startsWith("text/") ? { type: "string" } : binary)
+/** The content of a reply in bytes; beside JSON, a text is a text. */
+const bytesOf = ({ mediaTypes = [], reply }: Endpoint): Json =>
+  Object.fromEntries(
+    mediaTypes.map((type) => {
+      const isText = reply !== undefined && type.startsWith("text/")
+      return [type.split(";")[0]!, { schema: isText ? { type: "string" } : binary }]
+    }),
+  )
 
 const requestBody = (endpoint: Endpoint, book: SchemaBook): Json => {
   const media = mediaOf(endpoint, book)
@@ -108,30 +113,26 @@ const meteredHeaders = {
   "x-ratelimit-reset-requests": ref("headers", "RateReset"),
 }
 
-const downloadHeaders = {
-  ETag: ref("headers", "ETag"),
-  "Content-Disposition": ref("headers", "Disposition"),
-}
-
 const replyHeaders = (endpoint: Endpoint) => ({
   "X-Request-ID": ref("headers", "RequestId"),
   ...(endpoint.access === "key" && meteredHeaders),
   ...(endpoint.creates && { "Idempotent-Replayed": ref("headers", "Replayed") }),
-  ...(isDownload(endpoint) && downloadHeaders),
+  ...(isPlainBytes(endpoint) && { ETag: ref("headers", "ETag") }),
+  ...(isDownload(endpoint) && { "Content-Disposition": ref("headers", "Disposition") }),
 })
 
 const dryRunOr = (endpoint: Endpoint, schema: Json): Json =>
   takesDryRun(endpoint) ? { anyOf: [schema, { $ref: "#/components/schemas/DryRun" }] } : schema
 
 const success = (endpoint: Endpoint, book: SchemaBook): Json => {
-  const { id, reply, event, mediaType } = endpoint
+  const { id, reply, event } = endpoint
   const content = {
     ...(reply && {
       "application/json": { schema: dryRunOr(endpoint, book.of(reply, `${pascal(id)}Reply`)) },
     }),
     // OpenAPI 3.1 can't describe a sequence of events: the schema is that of one
     ...(event && { "text/event-stream": { schema: book.of(event, `${pascal(id)}Event`) } }),
-    ...(mediaType && { [mediaType.split(";")[0]!]: { schema: bytesOf(mediaType) } }),
+    ...(bytesOf(endpoint) as object),
   }
   return {
     description: event
@@ -142,26 +143,22 @@ const success = (endpoint: Endpoint, book: SchemaBook): Json => {
   }
 }
 
-const successes = (endpoint: Endpoint, book: SchemaBook): Json => {
-  const { status = 200, mediaType = "" } = endpoint
-  if (!isDownload(endpoint)) return { [status]: success(endpoint, book) }
-  const partHeaders = {
-    ...replyHeaders(endpoint),
-    "Content-Range": ref("headers", "ContentRange"),
-  }
-  return {
-    [status]: success(endpoint, book),
-    206: {
-      description: "The part that `Range` asks for.",
-      headers: partHeaders,
-      content: { [mediaType]: { schema: bytesOf(mediaType) } },
-    },
-    304: {
-      description: "The bytes are those of `If-None-Match`.",
-      headers: replyHeaders(endpoint),
-    },
-  }
-}
+const partOf = (endpoint: Endpoint): Json => ({
+  description: "The part that `Range` asks for.",
+  headers: { ...replyHeaders(endpoint), "Content-Range": ref("headers", "ContentRange") },
+  content: bytesOf(endpoint),
+})
+
+const unchanged = (endpoint: Endpoint): Json => ({
+  description: "The bytes are those of `If-None-Match`.",
+  headers: replyHeaders(endpoint),
+})
+
+const successes = (endpoint: Endpoint, book: SchemaBook): Json => ({
+  [endpoint.status ?? 200]: success(endpoint, book),
+  ...(isDownload(endpoint) && { 206: partOf(endpoint) }),
+  ...(isPlainBytes(endpoint) && { 304: unchanged(endpoint) }),
+})
 
 const schemeOf = { key: "apiKey", session: "session", admin: "admin" } as const
 

@@ -130,22 +130,7 @@ const bodyOf = (place: Place): BodyForm | undefined => {
   const json = body["application/json"]
   if (json) return { json: jsonOf(place, json.schema ?? {}) }
   const form = body["multipart/form-data"]
-  if (form)
-    return {
-      parts: partsOf(
-        place,
-        place.world.document.resolve(
-          form.schema ?? {
-            properties: {
-              file: { format: "binary" },
-              data: { format: "binary" },
-              purpose: { type: "string" },
-            },
-            required: place.operation.path.endsWith("parts") ? ["data"] : ["file", "purpose"],
-          },
-        ),
-      ),
-    }
+  if (form) return { parts: partsOf(place, place.world.document.resolve(form.schema ?? {})) }
   return Object.keys(body).length > 0 ? { bytes: Buffer.from("some bytes") } : undefined
 }
 

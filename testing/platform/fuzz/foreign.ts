@@ -28,7 +28,7 @@ export const makeObjects = async (world: World): Promise<void> => {
   for (const actor of tenants(world))
     for (let round = 0; round < rounds && lacks(actor, world); round++)
       for (const operation of making.filter(
-        ({ access, id }) => access === actor.access && !/cancel|complete/.test(id),
+        ({ access, path }) => access === actor.access && !/(cancel|complete)$/.test(path),
       )) {
         const one = goodCase(world, operation, actor, makeRandom(round), round)
         learn(await exchangeOf({ ...one, headers: [] }, world), world)

@@ -35,12 +35,26 @@ const actorFor = (world: World, { access }: Operation, random: Random) => {
   return random.chance(0.9) && usable.length > 0 ? random.pick(usable) : random.pick(world.actors)
 }
 
-const caseAt = (world: World, seed: number, index: number): Case => {
+/** One request, or two to the same object that are sent at once. */
+const casesAt = (world: World, seed: number, index: number): readonly Case[] => {
   const random = makeRandom(Math.imul(seed, 0x9e3779b1) + index)
   const operation = random.pick(world.document.operations)
   const actor = actorFor(world, operation, random)
   const good = goodCase(world, operation, actor, random, index)
-  return random.chance(0.4) ? good : oddCase(good, random, world)
+  const one = random.chance(0.4) ? good : oddCase(good, random, world)
+  return random.chance(0.15) ? [one, ...siblingOf(one, world, random, index)] : [one]
+}
+
+/** Another operation on the same object, to be sent in the same moment. */
+const siblingOf = (one: Case, world: World, random: Random, index: number): readonly Case[] => {
+  const place = one.operation.path.split("/").findIndex((part) => part.startsWith("{"))
+  const start = one.operation.path.split("}")[0]
+  const siblings = world.document.operations.filter(({ path }) => path.split("}")[0] === start)
+  if (place < 0 || siblings.length < 2) return []
+  const other = goodCase(world, random.pick(siblings), one.actor, random, index)
+  const parts = other.path.split("/")
+  parts[place] = one.path.split("/")[place] ?? ""
+  return [{ ...other, path: parts.join("/") }]
 }
 
 /** Keeps what a reply showed, so that later requests can use it. */
@@ -122,15 +136,16 @@ export const runFuzz = async (world: World, options: RunOptions): Promise<Report
     })
   }
   let next = 0
+  const tryOne = async (one: Case) => {
+    const { exchange, faults } = await tried(one, world, schemas)
+    const operation = exchange?.operation?.id ?? (exchange ? "elsewhere" : one.operation.id)
+    count(operation, exchange?.answer.status ?? 0)
+    if (exchange && faults.length === 0) learn(exchange, world)
+    for (const fault of faults) await note(one, operation, fault)
+  }
   const work = async () => {
-    for (let index = next++; index < options.operations; index = next++) {
-      const one = caseAt(world, options.seed, index)
-      const { exchange, faults } = await tried(one, world, schemas)
-      const operation = exchange?.operation?.id ?? (exchange ? "elsewhere" : one.operation.id)
-      count(operation, exchange?.answer.status ?? 0)
-      if (exchange && faults.length === 0) learn(exchange, world)
-      for (const fault of faults) await note(one, operation, fault)
-    }
+    for (let index = next++; index < options.operations; index = next++)
+      await Promise.all(casesAt(world, options.seed, index).map(tryOne))
   }
   await Promise.all(Array.from({ length: options.atOnce }, work))
   return { operations: options.operations, statuses, findings: [...findings.values()] }

@@ -1,3 +1,4 @@
+import type { Owner } from "./known-objects.ts"
 import type { Actor, World } from "./world.ts"
 
 const fullKey = /svc_(?:live|test)_[A-Za-z0-9]{32}/g
@@ -10,6 +11,8 @@ const isForeign = (actor: Actor, id: string, { known }: World): boolean => {
   if (!actor.owner || owner.account !== actor.owner.account) return true
   return actor.access === "key" && owner.mode !== undefined && owner.mode !== actor.owner.mode
 }
+
+const nameOf = (owner: Owner | undefined) => [owner?.account, owner?.mode].join(" ").trim()
 
 /**
  * What a reply shows that is another's: ids and addresses that the request did not name, and API
@@ -29,7 +32,7 @@ export const foreignTextIn = (
     (address) => !asked.includes(address) && address.split("@")[0] !== actor.owner?.account,
   )
   return [
-    ...ids.map((id) => `shows another's ${id}`),
+    ...ids.map((id) => `shows ${id} of ${nameOf(world.known.ownerOf(id))}`),
     ...keys.map(() => "shows an API key that was made before"),
     ...addresses.map((address) => `shows ${address}`),
   ]
