@@ -71,6 +71,9 @@ const cut = async (chat: ChatTokenizer, document: string, tokens: number): Promi
   return end === undefined ? document : Array.from(document).slice(0, end).join("")
 }
 
+/** Few texts have more characters a token. */
+const likelyCharacters = 8
+
 /**
  * Truncates a document until its prompt fits. Cutting may change how the last word is tokenized, so
  * the tokens are counted again.
@@ -81,9 +84,19 @@ const fitted = async (
   document: string,
   capacity: number,
 ): Promise<Prompt> => {
-  // more bytes than this can't fit, so the rest is not tokenized
-  const start = withoutHalfCharacter(document.slice(0, capacity * chat.format.longestTokenBytes))
+  // as long as it fits, more is tokenized, up to what can't fit in any way
+  let characters = capacity * likelyCharacters
+  let start = withoutHalfCharacter(document.slice(0, characters))
   let prompt = await promptOf(chat, request, start)
+  while (
+    "ids" in prompt &&
+    prompt.ids.length <= request.contextTokens &&
+    characters < Math.min(document.length, capacity * chat.format.longestTokenBytes)
+  ) {
+    characters *= 4
+    start = withoutHalfCharacter(document.slice(0, characters))
+    prompt = await promptOf(chat, request, start)
+  }
   for (
     let kept = capacity;
     "ids" in prompt && prompt.ids.length > request.contextTokens && kept > 0;

@@ -14,6 +14,7 @@ import type { Workers } from "../../../core/services/workers.ts"
 import { usageOf } from "../../../core/usage.ts"
 import type { Prompt } from "../chat-format/chat-prompt.ts"
 import type { ChatPromptInput } from "../chat-format/chat-prompt-job.ts"
+import { isFarTooLong, isLong, oneAtATime } from "../chat-format/long-texts.ts"
 import { inPool, timedTokenize } from "../chat-format/pool.ts"
 import { thinkClose } from "../chat-format/template-style.ts"
 import type {
@@ -160,21 +161,24 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
         param: "messages",
       },
     )
+  const tokenized = (request: ChatRequest): Effect.Effect<Prompt, ApiError> =>
+    Effect.suspend(() => {
+      const { folder } = engine.info
+      const input: ChatPromptInput = { folder, ...promptRequest(request), contextTokens }
+      const whole = inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input)
+      if (!isLong(input.messages)) return whole
+      return Effect.flatMap(
+        isFarTooLong(workers, log, folder, input.messages, contextTokens),
+        (isTooLong) =>
+          isTooLong ? Effect.succeed({ tooLong: contextTokens + 1 }) : oneAtATime(whole),
+      )
+    })
   const plan = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
     const refusal = unsupportedIn(request) ?? wrongBias(request, engine.info.vocabulary)
     if (refusal) return yield* refusal
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
-    const input: ChatPromptInput = {
-      folder: engine.info.folder,
-      ...promptRequest(request),
-      contextTokens,
-    }
-    const prompt = yield* timedTokenize(
-      clock,
-      context,
-      inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input),
-    )
+    const prompt = yield* timedTokenize(clock, context, tokenized(request))
     if ("tooLong" in prompt) return yield* tooLong(`at least ${prompt.tooLong}`, request.maxTokens)
     if ("refused" in prompt)
       return yield* apiError(

@@ -14,6 +14,7 @@ import type { Workers } from "../../../core/services/workers.ts"
 import { usageOf } from "../../../core/usage.ts"
 import type { EmbedTexts, EmbedTextsRequest, TokenizedText } from "../chat-format/embed-texts.ts"
 import type { EmbedTextsInput } from "../chat-format/embed-texts-job.ts"
+import { grouped, oneAtATime } from "../chat-format/long-texts.ts"
 import { inPool, timedTokenize } from "../chat-format/pool.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
 import type { StageTime } from "../worker/protocol.ts"
@@ -83,6 +84,28 @@ const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number =>
 /** Characters of requests that are tokenized in one job, which takes some milliseconds. */
 const charactersAtOnce = 8_192
 
+const lengthOf = (text: string | Int32Array): number => text.length
+
+/** Many texts are tokenized in several jobs: in one they would hold up others. */
+const inPieces = (
+  input: EmbedTextsRequest,
+  tokenize: (input: EmbedTextsRequest) => Effect.Effect<EmbedTexts, ApiError>,
+): Effect.Effect<EmbedTexts, ApiError> => {
+  const groups = grouped(input.texts, lengthOf)
+  if (groups.length === 1) return tokenize(input)
+  return Effect.gen(function* () {
+    const texts: TokenizedText[] = []
+    for (const group of groups) {
+      const found = yield* oneAtATime(tokenize({ ...input, texts: group }))
+      if ("tooLong" in found)
+        return { tooLong: { ...found.tooLong, index: texts.length + found.tooLong.index } }
+      if ("instructionTooLong" in found) return found
+      texts.push(...found.texts)
+    }
+    return { texts }
+  })
+}
+
 /** The embed task of a pool of encoder engines. */
 export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEvent> => {
   const { id, folder, encoderPool, contextTokens, workers, clock, log } = deps
@@ -103,7 +126,7 @@ export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEven
       instruction: request.instruction ? separated(request.instruction) : "",
       maxTokens: contextTokens,
     }
-    const result = yield* timedTokenize(clock, context, tokenize(input))
+    const result = yield* timedTokenize(clock, context, inPieces(input, tokenize))
     if ("texts" in result) return result.texts
     if ("instructionTooLong" in result)
       return yield* apiError(

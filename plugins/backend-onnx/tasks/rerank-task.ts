@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { apiError } from "../../../core/errors.ts"
+import { type ApiError, apiError } from "../../../core/errors.ts"
 import type {
   ModelContext,
   ModelPlan,
@@ -12,6 +12,7 @@ import type { ModelId } from "../../../core/services/ids.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { usageOf } from "../../../core/usage.ts"
+import { grouped, oneAtATime } from "../chat-format/long-texts.ts"
 import { inPool, timedTokenize } from "../chat-format/pool.ts"
 import type { RerankPrompts } from "../chat-format/rerank-prompt.ts"
 import type { RerankPromptInput } from "../chat-format/rerank-prompt-job.ts"
@@ -51,6 +52,24 @@ const translator =
     }
   }
 
+/** Many documents are tokenized in several jobs: in one they would hold up others. */
+const inPieces = (
+  input: RerankPromptInput,
+  tokenize: (input: RerankPromptInput) => Effect.Effect<RerankPrompts, ApiError>,
+): Effect.Effect<RerankPrompts, ApiError> => {
+  const groups = grouped(input.documents, (document) => document.length)
+  if (groups.length === 1) return tokenize(input)
+  return Effect.gen(function* () {
+    const prompts: Int32Array[] = []
+    for (const documents of groups) {
+      const found = yield* oneAtATime(tokenize({ ...input, documents }))
+      if (!("prompts" in found)) return found
+      prompts.push(...found.prompts)
+    }
+    return { prompts }
+  })
+}
+
 /**
  * The rerank task of a decoder engine: scores a document by how much likelier the model answers yes
  * than no.
@@ -69,7 +88,9 @@ export const makeRerankTask = (deps: RerankTaskDeps): Task<RerankRequest, Rerank
     const result = yield* timedTokenize(
       clock,
       context,
-      inPool<RerankPromptInput, RerankPrompts>(workers, log, "rerank-prompt-job", input),
+      inPieces(input, (piece) =>
+        inPool<RerankPromptInput, RerankPrompts>(workers, log, "rerank-prompt-job", piece),
+      ),
     )
     if ("prompts" in result) return result.prompts
     if ("refused" in result)
