@@ -38,8 +38,8 @@ export const parameters = {
   }),
   DryRun: parameter(
     "X-Dry-Run",
-    "`1`: check the request and say what it would cost at most, without running it. The reply is a `DryRun`.",
-    { type: "string", enum: ["1"] },
+    "`1` or `true`: check the request and say what it would cost at most, without running it. The reply is a `DryRun`.",
+    { type: "boolean" },
   ),
   IdempotencyKey: parameter(
     "Idempotency-Key",
@@ -80,7 +80,7 @@ export const dryRunSchemas: Readonly<Record<string, Json>> = {
       ...["limits", "would_succeed"],
     ],
     properties: {
-      object: { type: "string", enum: ["dry_run"] },
+      object: { type: "string", const: "dry_run" },
       endpoint: { type: "string", description: "The path." },
       model: { type: ["string", "null"], description: "Null where no model is used." },
       input_tokens: count,

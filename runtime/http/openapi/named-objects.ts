@@ -15,10 +15,16 @@ const singular = (name: string): string =>
 const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 const nameIn = ($ref: Json) => String($ref).slice("#/components/schemas/".length)
 
+/** Generators make a literal of `const`, of `enum` a class with one value. */
+const withConst = ({ enum: values, ...node }: Node): Node => {
+  if (!Array.isArray(values)) return node
+  return values.length === 1 ? { ...node, const: values[0] } : { ...node, enum: values }
+}
+
 /** The only value that a property may have. */
 const literalOf = (property: Json): string | undefined => {
-  const values = isNode(property) && Array.isArray(property.enum) ? property.enum : []
-  return values.length === 1 && typeof values[0] === "string" ? values[0] : undefined
+  const value = isNode(property) ? withConst(property).const : undefined
+  return typeof value === "string" ? value : undefined
 }
 
 const literalsOf = ({ properties }: Node): ReadonlyMap<string, string> => {
@@ -123,7 +129,7 @@ export const makeNaming = (definitions: Readonly<Record<string, Json>>) => {
   const outer = (node: Node, name: string): Node => {
     const { properties, items, additionalProperties: more, anyOf } = node
     const named = withExtras({
-      ...node,
+      ...withConst(node),
       ...(isNode(properties) && { properties: fields(properties, name) }),
       ...(isNode(items) && { items: inner(items, singular(name)) }),
       ...(isNode(more) && { additionalProperties: inner(more, `${name}Value`) }),
