@@ -3,15 +3,21 @@ import { type Database, PortError, type Storage } from "../../../core/index.ts"
 
 /**
  * `rollback`: the transaction fails at its end. `answer`: it commits, and its caller sees a
- * failure. `put`: the blob is stored, and its caller sees a failure.
+ * failure. `put`: the blob is stored, and its caller sees a failure. `lost`: it commits, its caller
+ * sees that the database is away, and it is.
  */
-export type Crash = "rollback" | "answer" | "put"
+export type Crash = "rollback" | "answer" | "put" | "lost"
 
+const gone = () => new PortError({ port: "test", message: "gone", why: "unavailable" })
 const crashed = () => new PortError({ port: "test", message: "crash" })
 
-/** A database and a store that crash once, at the next chance, when it is set. */
+/**
+ * A database and a store that crash once, at the next chance, when it is set. The database may be
+ * away for a time.
+ */
 export const makeCrashes = (database: Database, storage: Storage) => {
   let next: Crash | undefined
+  let isAway = false
   const isNow = (crash: Crash) => {
     const now = next === crash
     if (now) next = undefined
@@ -19,8 +25,15 @@ export const makeCrashes = (database: Database, storage: Storage) => {
   }
   const faultyDatabase: Database = {
     ...database,
+    run: (query) => Effect.suspend(() => (isAway ? Effect.fail(gone()) : database.run(query))),
     transaction: (body) =>
       Effect.suspend(() => {
+        if (isAway) return Effect.fail(gone())
+        if (isNow("lost"))
+          return Effect.flatMap(database.transaction(body), () => {
+            isAway = true
+            return Effect.fail(gone())
+          })
         if (isNow("rollback"))
           return database.transaction((tx) => Effect.andThen(body(tx), Effect.fail(crashed())))
         return isNow("answer")
@@ -38,5 +51,8 @@ export const makeCrashes = (database: Database, storage: Storage) => {
   const set = (crash: Crash | undefined) => {
     next = crash
   }
-  return { database: faultyDatabase, storage: faultyStorage, set }
+  const setAway = (away: boolean) => {
+    isAway = away
+  }
+  return { database: faultyDatabase, storage: faultyStorage, set, setAway }
 }

@@ -5,6 +5,7 @@ import type { BatchDeps } from "../deps.ts"
 import type { PreflightResult } from "../preflight/preflight.ts"
 import type { BatchRow, BatchTables } from "../tables.ts"
 import type { Cancellation } from "./cancellation.ts"
+import { isOutage } from "./outage.ts"
 
 /**
  * A worker's claim on a batch until `lease_until`. The epoch is its fencing token: it rises with
@@ -81,7 +82,8 @@ export const readLeased = (
 /**
  * Renews the lease until it is interrupted, and cancels the work when the batch expired, was
  * cancelled, or belongs to another worker.
- * A database that does not answer is retried until the lease has run out.
+ * While the database is away nobody can claim the batch: the work goes on, and the first renewal
+ * after that says whose it is.
  */
 export const heartbeat = (
   deps: BatchDeps,
@@ -105,7 +107,7 @@ export const heartbeat = (
           batch: row.id,
           reason: error.message,
         })
-        if (clock.nowMs() >= untilMs) cancellation.cancel("lost")
+        if (clock.nowMs() >= untilMs && !isOutage(error)) cancellation.cancel("lost")
       }),
     ),
   )

@@ -16,6 +16,7 @@
  *
  *   waiting, admitted, running, resting --- cancelled, interrupted, defect ---> not run     [nothing]
  *   answered --- lease lost, commit failed ---> voided: costs nothing, runs again elsewhere [nothing]
+ *   answered --- outage of database or disk ---> answered, until it is over
  *
  * - From `admitted` on one `LineRun` owns permit, hold and buffer entry. Its `release` is the one
  *   place that frees them, once, on every way out.
@@ -37,6 +38,7 @@ import { makeCommitBuffer } from "./commit-buffer.ts"
 import type { HoldTracker } from "./hold-tracker.ts"
 import { type AnsweredLine, type LineResources, startLine } from "./line-run.ts"
 import type { LineScheduler } from "./line-scheduler.ts"
+import { commitThroughOutage, type OutageWait, throughOutage } from "./outage.ts"
 import { makeProgress, type Progress } from "./progress.ts"
 import { answeredLines } from "./results.ts"
 import { type LineDeps, runLine } from "./run-line.ts"
@@ -103,15 +105,24 @@ const releaseAll = (lines: readonly AnsweredLine[]): Effect.Effect<void> =>
     for (const line of lines) line.release()
   })
 
+/** Waits in `sleep` while there is an outage, unless another worker has the batch. */
+const waitOf = ({ deps, row, cancellation }: BatchRun, sleep: OutageWait["sleep"]): OutageWait => ({
+  deps,
+  batch: row.id,
+  isOver: () => cancellation.reason === "lost",
+  sleep,
+})
+
 /** Commits the lines, or voids what they cost; releases them in any case. */
 const commit = (
   { deps, row, cancellation, progress }: BatchRun,
   lines: readonly AnsweredLine[],
+  committing: typeof commitLines,
 ): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
     if (lines.length === 0) return
     const results = lines.map(({ result }) => result)
-    const committed = yield* Effect.onError(commitLines(deps, row, results), () =>
+    const committed = yield* Effect.onError(committing(deps, row, results), () =>
       voidLines(deps, results),
     )
     if (committed === "lost") yield* voidLines(deps, results)
@@ -121,18 +132,14 @@ const commit = (
     } else cancellation.cancel(committed === "lost" ? "lost" : "cancelled")
   }).pipe(Effect.ensuring(releaseAll(lines)))
 
-const segmentIfWorth = ({
-  deps,
-  row,
-  cancellation,
-  progress,
-  oneSegment,
-}: BatchRun): Effect.Effect<void, StorageError> =>
+const segmentIfWorth = (run: BatchRun): Effect.Effect<void, StorageError> =>
   Effect.suspend(() => {
+    const { deps, row, cancellation, progress, oneSegment } = run
     const { completed } = progress
     if (!completed || cancellation.reason) return Effect.void
+    const wait = waitOf(run, Effect.sleep)
     return Effect.map(
-      oneSegment(writeSegment(deps, row, completed)),
+      throughOutage(wait, oneSegment(writeSegment(deps, row, completed))),
       (isWritten) => isWritten && progress.forget(completed),
     )
   })
@@ -144,7 +151,10 @@ const collect = (run: BatchRun): Effect.Effect<void, StorageError> =>
     const turn = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(buffer.ready), () => {
         const { items, isOver } = buffer.take()
-        return Effect.as(commit(run, items), isOver)
+        const wait = waitOf(run, (ms) => restore(Effect.sleep(ms)))
+        const committing: typeof commitLines = (_, lease, results) =>
+          commitThroughOutage(wait, lease, results)
+        return Effect.as(commit(run, items, committing), isOver)
       }),
     )
     for (let isOver = false; !isOver && cancellation.reason !== "lost"; ) {
@@ -161,7 +171,8 @@ const windUp = (run: BatchRun): Effect.Effect<void> =>
   Effect.gen(function* () {
     yield* Fiber.interruptAll([...run.fibers])
     const lines = run.buffer.drain()
-    if (run.cancellation.reason !== "lost") return yield* Effect.ignore(commit(run, lines))
+    if (run.cancellation.reason !== "lost")
+      return yield* Effect.ignore(commit(run, lines, commitLines))
     const results = lines.map(({ result }) => result)
     yield* Effect.ensuring(voidLines(run.deps, results), releaseAll(lines))
   })

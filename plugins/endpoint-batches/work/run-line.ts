@@ -7,6 +7,7 @@ import {
   isApiError,
   type Json,
   type PortError,
+  portFailure,
   type Settlement,
 } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
@@ -57,9 +58,13 @@ interface Attempts extends LineDeps {
 
 type Answer = Effect.Success<ReturnType<CallPath["runUnsettled"]>> & { readonly begunMs: number }
 
-const internal = ({ deps, batch }: LineDeps, cause: Cause.Cause<unknown>): ApiError => {
+const internal = (
+  { deps, batch }: LineDeps,
+  cause: Cause.Cause<ApiError | PortError>,
+): ApiError => {
   const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (isApiError(failure)) return failure
+  if (failure?.why) return portFailure(failure)
   deps.log.error("batch.line_failed", "a line of a batch failed", {
     batch: batch.id,
     cause: Cause.pretty(cause),
