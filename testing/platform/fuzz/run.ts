@@ -69,10 +69,11 @@ export const learn = ({ one, sent, answer, operation }: Exchange, { known }: Wor
   const parent = place < 0 ? undefined : sent.target.split("?")[0]!.split("/")[place]
   // a download may be no JSON in spite of its type
   const reply = jsonIn(answer.body.toString()) ?? null
-  // an administrator sees what others have
+  // an administrator sees what others have, and a token in a mail shows whose it is
+  const isTheirs = access !== "admin" && operation.access !== "public"
   for (const object of objectsIn(reply, parent))
     if (object.kind !== "model" && (access !== "admin" || object.kind === "account"))
-      known.add(owner, object, access !== "admin")
+      known.add(owner, object, isTheirs)
 }
 
 export const exchangeOf = async (one: Case, world: World): Promise<Exchange> => {
