@@ -42,7 +42,7 @@ const screen = (text: string): readonly string[] => {
 
 const step = (model: string, doneBytes: number, totalBytes = 100e6) => ({
   model,
-  source: "pypi:m==1",
+  source: model === "svc-emb" ? "pypi:e==1" : "pypi:m==1",
   doneBytes,
   totalBytes,
 })
@@ -94,6 +94,37 @@ describe("without a terminal", () => {
     ])
   })
 
+  it("is one pull for all models that share a file, with all their names", () => {
+    const { out, text } = makeOut(false)
+    const view = makePullProgress(out, { nowMs: () => 0 })
+    for (const done of [0, 0.5e6, 50e6, 100e6])
+      for (const model of ["svc-prme", "svc-omni", "svc-lyt"]) view.report(step(model, done))
+    for (const model of ["svc-prme", "svc-omni", "svc-lyt"]) view.done(model)
+    expect(text().trimEnd().split("\n")).toEqual([
+      "svc-prme  0.0 / 100.0 MB  0 %  from pypi:m==1",
+      "svc-prme, svc-omni, svc-lyt  50.0 / 100.0 MB  50 %",
+      "svc-prme, svc-omni, svc-lyt  100.0 / 100.0 MB  100 %",
+    ])
+  })
+
+  it("parts models that shared a file when one turns to another source; a failed pull ends once", () => {
+    const { out, text } = makeOut(false)
+    const view = makePullProgress(out, { nowMs: () => 0 })
+    view.report(step("a", 10e6))
+    view.report(step("b", 10e6))
+    view.report({ model: "a", source: "https://b/a", doneBytes: 0, totalBytes: 5e6 })
+    view.report(step("b", 20e6))
+    view.report(step("c", 20e6))
+    for (const model of ["b", "c", "a"]) view.done(model)
+    expect(text().trimEnd().split("\n")).toEqual([
+      "a  10.0 / 100.0 MB  10 %  from pypi:m==1",
+      "a  0.0 / 5.0 MB  0 %  from https://b/a",
+      "b  20.0 / 100.0 MB  20 %",
+      "b, c  20.0 / 100.0 MB  20 %",
+      "a  0.0 / 5.0 MB  0 %",
+    ])
+  })
+
   it("says hours and minutes", () => {
     const { out, text } = makeOut(false)
     let nowMs = 0
@@ -109,6 +140,23 @@ describe("without a terminal", () => {
 })
 
 describe("on a terminal", () => {
+  it("draws one bar for a file that two models share", () => {
+    vi.useFakeTimers()
+    try {
+      const { out, text } = makeOut(true)
+      const view = makePullProgress(out, { nowMs: () => Date.now() })
+      for (let percent = 0; percent <= 50; percent += 1) {
+        vi.advanceTimersByTime(100)
+        for (const model of ["svc-omni", "svc-lyt"]) view.report(step(model, percent * 1e6))
+      }
+      vi.advanceTimersByTime(200)
+      expect(screen(text())).toEqual([expect.stringMatching(/^svc-omni, svc-lyt {2}█{12}░{12} /)])
+      view.stop()
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it("draws a bar per model, keeps log lines whole between them, and ends with plain lines", () => {
     vi.useFakeTimers()
     try {

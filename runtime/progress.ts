@@ -17,9 +17,15 @@ export interface PullProgressView {
 const rateWindowMs = 5_000
 const plainPauseMs = 10_000
 
-/** One model's pull from one source. */
+/** A pull from one source, of all models that have it: they wait for the same bytes. */
 interface Pull {
+  /** Its line or bar goes on when the models turn to another source. */
+  readonly id: number
   progress: PullProgress
+  /** In the order in which they came. */
+  readonly models: Set<ModelId>
+  /** Those that wait no longer. */
+  readonly ended: Set<ModelId>
   /** The last five seconds, oldest first. */
   readonly samples: { readonly atMs: number; readonly bytes: number }[]
 }
@@ -58,10 +64,10 @@ const isWhole = ({ doneBytes, totalBytes }: PullProgress): boolean => doneBytes 
 
 /** "svc-lyt  42.1 / 98.2 MB  43 %  11.3 MB/s  5 s left", as far as they are known. */
 const lineOf = (pull: Pull, bar = ""): string => {
-  const { model, doneBytes, totalBytes } = pull.progress
+  const { doneBytes, totalBytes } = pull.progress
   const rate = rateOf(pull)
   return [
-    `${model}${bar}`,
+    `${[...pull.models].join(", ")}${bar}`,
     totalBytes === undefined ? amount(doneBytes) : amount(doneBytes, totalBytes),
     ...(totalBytes === undefined ? [] : [`${percentOf(pull.progress)} %`]),
     ...(rate === undefined ? [] : [`${amount(Math.round(rate))}/s`]),
@@ -84,16 +90,16 @@ interface Painter {
  * Prints a line at the start, at every 10 % (every 10 s where the size is unknown) and at the end.
  */
 const makeLines = (out: NodeJS.WriteStream, clock: Pick<Clock, "nowMs">): Painter => {
-  const printed = new Map<ModelId, { tenth: number; atMs: number }>()
+  const printed = new Map<number, { tenth: number; atMs: number }>()
   const tenthOf = ({ progress }: Pull) => Math.floor(percentOf(progress) / 10)
   const print = (pull: Pull, text = lineOf(pull)) => {
-    printed.set(pull.progress.model, { tenth: tenthOf(pull), atMs: clock.nowMs() })
+    printed.set(pull.id, { tenth: tenthOf(pull), atMs: clock.nowMs() })
     out.write(`${text}\n`)
   }
   return {
     start: (pull) => print(pull, `${lineOf(pull)}  from ${pull.progress.source}`),
     step: (pull) => {
-      const last = printed.get(pull.progress.model)
+      const last = printed.get(pull.id)
       const known = pull.progress.totalBytes !== undefined
       if (!last || (known ? tenthOf(pull) > last.tenth : clock.nowMs() - last.atMs >= plainPauseMs))
         print(pull)
@@ -128,17 +134,17 @@ const barOptions = (out: NodeJS.WriteStream): Options => ({
 
 const makeBars = (out: NodeJS.WriteStream): Painter => {
   let multi: MultiBar | undefined
-  const bars = new Map<ModelId, SingleBar>()
+  const bars = new Map<number, SingleBar>()
   const stop = () => {
     multi?.stop()
     multi = undefined
     bars.clear()
   }
   const draw = (pull: Pull) => {
-    const { model, doneBytes, totalBytes = 0 } = pull.progress
+    const { doneBytes, totalBytes = 0 } = pull.progress
     multi ??= new MultiBar(barOptions(out), Presets.shades_classic)
-    const bar = bars.get(model) ?? multi.create(totalBytes, doneBytes, pull)
-    bars.set(model, bar)
+    const bar = bars.get(pull.id) ?? multi.create(totalBytes, doneBytes, pull)
+    bars.set(pull.id, bar)
     bar.setTotal(totalBytes)
     bar.update(doneBytes, pull)
   }
@@ -161,32 +167,61 @@ export const makePullProgress = (
   clock: Pick<Clock, "nowMs"> = systemClock,
 ): PullProgressView => {
   const painter = out.isTTY ? makeBars(out) : makeLines(out, clock)
-  const running = new Map<ModelId, Pull>()
+  const running = new Set<Pull>()
   const finished = new Map<ModelId, string>()
-  const finish = (model: ModelId) => {
-    const pull = running.get(model)
-    if (!pull) return
+  let lastId = 0
+  const pullWith = (is: (pull: Pull) => boolean) => [...running].find(is)
+  const finish = (pull: Pull) => {
     painter.end(pull)
-    running.delete(model)
-    finished.set(model, pull.progress.source)
+    running.delete(pull)
+    for (const model of pull.models) finished.set(model, pull.progress.source)
     if (running.size === 0) painter.stop()
   }
+  /** Takes the model off a pull that goes on for others; undefined: it was the last one. */
+  const leave = (pull: Pull, model: ModelId): Pull | undefined => {
+    if (pull.models.size === 1) return undefined
+    pull.models.delete(model)
+    return pull
+  }
+  /** The pull that this report is of, and whether it goes on. */
+  const pullOf = (progress: PullProgress): { readonly pull: Pull; readonly goesOn: boolean } => {
+    const { model, source, doneBytes } = progress
+    const same = pullWith((pull) => pull.progress.source === source)
+    const before = pullWith((pull) => pull.models.has(model))
+    const left = before && before !== same ? leave(before, model) : undefined
+    if (before && before !== same && left === undefined) running.delete(before)
+    if (same) {
+      same.models.add(model)
+      if (same.progress.doneBytes <= doneBytes) return { pull: same, goesOn: true }
+      running.delete(same)
+    }
+    const old = same ?? (left === undefined ? before : undefined)
+    const models = same?.models ?? new Set([model])
+    return {
+      pull: { id: old?.id ?? ++lastId, progress, models, ended: new Set(), samples: [] },
+      goesOn: false,
+    }
+  }
+  const isKnownWhole = (progress: PullProgress) =>
+    isWhole(progress) &&
+    !pullWith((pull) => pull.progress.source === progress.source) &&
+    [...finished.values()].includes(progress.source)
   return {
     report: (progress) => {
-      const before = running.get(progress.model)
-      if (!before && isWhole(progress) && finished.get(progress.model) === progress.source) return
-      const goesOn =
-        before?.progress.source === progress.source &&
-        before.progress.doneBytes <= progress.doneBytes
-      const pull: Pull = goesOn ? before : { progress, samples: [] }
+      if (isKnownWhole(progress)) return
+      const { pull, goesOn } = pullOf(progress)
       pull.progress = progress
       keepSample(pull, clock.nowMs(), progress.doneBytes)
-      running.set(progress.model, pull)
-      if (isWhole(progress)) finish(progress.model)
+      running.add(pull)
+      if (isWhole(progress)) finish(pull)
       else if (goesOn) painter.step(pull)
       else painter.start(pull)
     },
-    done: finish,
+    done: (model) => {
+      const pull = pullWith(({ models }) => models.has(model))
+      pull?.ended.add(model)
+      if (pull && pull.ended.size === pull.models.size) finish(pull)
+    },
     write: (text) => painter.write(text),
     stop: () => {
       running.clear()
