@@ -82,6 +82,12 @@ export interface Sampling {
   readonly seed?: number
   readonly frequencyPenalty: number
   readonly presencePenalty: number
+  /** Only so many of the likeliest tokens. */
+  readonly topK?: number
+  /** Only tokens with at least this part of the likeliest one's probability. */
+  readonly minP?: number
+  /** Divides the positive logits of tokens that the prompt or the answer has, multiplies others. */
+  readonly repetitionPenalty?: number
   /** Token id -> added to its logit, -100 to 100. */
   readonly logitBias?: ReadonlyMap<number, number>
 }

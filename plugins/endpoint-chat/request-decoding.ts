@@ -40,6 +40,9 @@ const toSampling = (body: ChatBody): Sampling => ({
   frequencyPenalty: body.frequency_penalty ?? 0,
   presencePenalty: body.presence_penalty ?? 0,
   ...(body.seed != null && { seed: body.seed }),
+  ...((body.top_k ?? 0) > 0 && { topK: body.top_k ?? 0 }),
+  ...((body.min_p ?? 0) > 0 && { minP: body.min_p ?? 0 }),
+  ...((body.repetition_penalty ?? 1) !== 1 && { repetitionPenalty: body.repetition_penalty ?? 1 }),
   ...(body.logit_bias != null && {
     logitBias: new Map(
       Object.entries(body.logit_bias).map(([token, bias]) => [Number(token), bias]),

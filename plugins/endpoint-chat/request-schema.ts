@@ -83,6 +83,18 @@ const Fields = Schema.Struct({
     ]),
   ),
   seed: optional(Schema.Int),
+  top_k: optional(Schema.Int.check(between(-1, 1_000_000))).annotate({
+    description: "Only so many of the likeliest tokens; 0 or -1: all.",
+    default: -1,
+  }),
+  min_p: optional(Schema.Finite.check(between(0, 1))).annotate({
+    description: "Only tokens with at least this part of the likeliest one's probability.",
+    default: 0,
+  }),
+  repetition_penalty: optional(Schema.Finite.check(between(0.1, 10))).annotate({
+    description: "Above 1, tokens of the prompt and the answer become less likely.",
+    default: 1,
+  }),
   frequency_penalty: optional(Schema.Finite.check(between(-2, 2))).annotate({ default: 0 }),
   presence_penalty: optional(Schema.Finite.check(between(-2, 2))).annotate({ default: 0 }),
   logit_bias: optional(LogitBias).annotate({ description: "Token id -> -100 to 100." }),

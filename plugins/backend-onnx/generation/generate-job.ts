@@ -56,7 +56,7 @@ export class GenerateJob implements DecodeRow {
     this.keepPrompt = keep
     this.cache = model.session.newCache()
     this.ids = [...request.promptIds]
-    this.sampler = new Sampler(request.sampler, seededRandom(request.seed))
+    this.sampler = new Sampler(request.sampler, seededRandom(request.seed), request.promptIds)
     if (prompt) this.continueFrom(prompt)
     const { grammar } = request
     const bytesOf = bytesWith(model.bytesOf, request.markers)

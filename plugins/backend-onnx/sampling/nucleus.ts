@@ -4,6 +4,7 @@
  */
 const bucketBits = 18
 const bucketSums = new Float64Array(2 ** (31 - bucketBits))
+const bucketCounts = new Uint32Array(bucketSums.length)
 
 /**
  * The bucket in which the cumulative weight of the likeliest tokens reaches `enough`, and the
@@ -49,6 +50,43 @@ export const keepNucleus = (weights: Float32Array, sum: number, topP: number): n
   let kept = above
   for (const id of edge) {
     if (kept > 0 && kept >= topP * sum) weights[id] = 0
+    else kept += weights[id]!
+  }
+  return kept
+}
+
+/**
+ * Top-k sampling: sets all but the `count` likeliest tokens to 0, and returns the sum that is left;
+ * of equal ones those with the lower ids are kept.
+ */
+export const keepLikeliest = (weights: Float32Array, count: number): number => {
+  const bits = new Uint32Array(weights.buffer, weights.byteOffset, weights.length)
+  bucketCounts.fill(0)
+  for (let id = 0; id < bits.length; id++) bucketCounts[bits[id]! >>> bucketBits]!++
+  let left = count
+  let bucket = bucketCounts.length - 1
+  while (bucket > 0 && bucketCounts[bucket]! < left) left -= bucketCounts[bucket--]!
+  const [least, next] = [bucket << bucketBits, (bucket + 1) << bucketBits]
+  const edge: number[] = []
+  let kept = 0
+  for (let id = 0; id < bits.length; id++) {
+    if (bits[id]! < least) weights[id] = 0
+    else if (bits[id]! >= next) kept += weights[id]!
+    else if (bits[id]! > 0) edge.push(id)
+  }
+  edge.sort((a, b) => weights[b]! - weights[a]! || a - b)
+  for (const [rank, id] of edge.entries()) {
+    if (rank < left) kept += weights[id]!
+    else weights[id] = 0
+  }
+  return kept
+}
+
+/** Min-p sampling: sets weights below `least` to 0, and returns the sum that is left. */
+export const dropBelow = (weights: Float32Array, least: number): number => {
+  let kept = 0
+  for (let id = 0; id < weights.length; id++) {
+    if (weights[id]! < least) weights[id] = 0
     else kept += weights[id]!
   }
   return kept

@@ -49,6 +49,36 @@ test("the same seed draws the same, another seed another", () => {
   expect(draw({}, values, 20, 2 ** 40)).not.toEqual(draw({}, values, 20, 2 ** 41))
 })
 
+test("only the likeliest tokens are drawn with top-k, only likely ones with min-p", () => {
+  // closer ones may have the same weight
+  const apart = fc.array(fc.integer({ min: -10, max: 10 }), { minLength: 2, maxLength: 50 })
+  fc.assert(
+    fc.property(apart, fc.integer({ min: 1, max: 60 }), fc.nat(), (values, topK, seed) => {
+      const kept = [...values.keys()]
+        .sort((a, b) => values[b]! - values[a]! || a - b)
+        .slice(0, topK)
+      for (const id of draw({ topK }, values, 5, seed)) expect(kept).toContain(id)
+    }),
+  )
+  fc.assert(
+    fc.property(logits, fc.double({ min: 0.01, max: 1, noNaN: true }), (values, minP) => {
+      const most = Math.max(...values)
+      for (const id of draw({ minP }, values, 5))
+        expect(Math.exp(values[id]! - most)).toBeGreaterThan(minP * 0.999)
+    }),
+  )
+  expect(share(draw({ topK: 2 }, [1, 1, 1, 1], 2_000), 0)).toBeCloseTo(0.5, 1)
+  expect(new Set(draw({ topK: 3, topP: 0.5 }, [2, 2, 2, 2], 200))).toEqual(new Set([0, 1]))
+})
+
+test("the repetition penalty counts the prompt and the answer", () => {
+  const greedy = { ...plain, temperature: 0, repetitionPenalty: 2 }
+  const sampler = new Sampler(greedy, seededRandom(1), [0, 3])
+  const next = () => sampler.next(Float32Array.of(5, 4, 3, -1))
+  expect([next(), next(), next(), next()]).toEqual([1, 2, 0, 0])
+  expect(new Sampler(greedy, seededRandom(1), [1]).next(Float32Array.of(-3, -2))).toBe(0)
+})
+
 test("powers of two are close, and nothing below what counts", () => {
   fc.assert(
     fc.property(fc.double({ min: -64, max: 0, noNaN: true, minExcluded: true }), (x) => {

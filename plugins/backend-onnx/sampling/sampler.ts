@@ -1,4 +1,4 @@
-import { keepNucleus } from "./nucleus.ts"
+import { dropBelow, keepLikeliest, keepNucleus } from "./nucleus.ts"
 import type { Random } from "./random.ts"
 import { allowedTokens, allows, GrammarFailed, maskLogits, type TokenMask } from "./token-mask.ts"
 
@@ -10,6 +10,9 @@ export interface SamplerSettings {
   readonly frequencyPenalty: number
   readonly presencePenalty: number
   readonly logitBias: readonly (readonly [number, number])[]
+  readonly topK?: number
+  readonly minP?: number
+  readonly repetitionPenalty?: number
 }
 
 /**
@@ -87,15 +90,20 @@ export class Sampler {
   private readonly settings: SamplerSettings
   private readonly random: Random
   private readonly counts = new Map<number, number>()
+  /** Tokens of the prompt and the answer; absent: without a penalty for them. */
+  private readonly seen: Set<number> | undefined
 
-  constructor(settings: SamplerSettings, random: Random) {
+  constructor(settings: SamplerSettings, random: Random, promptIds: Iterable<number> = []) {
     this.settings = settings
     this.random = random
+    if ((settings.repetitionPenalty ?? 1) !== 1) this.seen = new Set(promptIds)
   }
 
   /** Applies penalties and bias to `logits` in place. */
   private adjust(logits: Float32Array): void {
-    const { frequencyPenalty, presencePenalty, logitBias } = this.settings
+    const { frequencyPenalty, presencePenalty, logitBias, repetitionPenalty = 1 } = this.settings
+    for (const id of this.seen ?? [])
+      logits[id] = logits[id]! * (logits[id]! > 0 ? 1 / repetitionPenalty : repetitionPenalty)
     if (frequencyPenalty || presencePenalty)
       for (const [id, count] of this.counts)
         logits[id] = logits[id]! - frequencyPenalty * count - presencePenalty
@@ -103,9 +111,11 @@ export class Sampler {
   }
 
   private choose(logits: Float32Array): number {
-    const { temperature, topP } = this.settings
+    const { temperature, topP, topK = 0, minP = 0 } = this.settings
     if (temperature < coldest) return argmax(logits)
-    const sum = unnormalized(logits, temperature)
+    let sum = unnormalized(logits, temperature)
+    if (minP > 0) sum = dropBelow(logits, minP)
+    if (topK > 0 && topK < logits.length) sum = keepLikeliest(logits, topK)
     if (topP >= 1) return pick(logits, this.random() * sum)
     return pick(logits, this.random() * keepNucleus(logits, sum, topP))
   }
@@ -132,6 +142,7 @@ export class Sampler {
     this.adjust(logits)
     const id = mask ? this.chooseAllowed(logits, mask) : this.choose(logits)
     this.counts.set(id, (this.counts.get(id) ?? 0) + 1)
+    this.seen?.add(id)
     return id
   }
 }

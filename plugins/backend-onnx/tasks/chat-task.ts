@@ -65,9 +65,9 @@ const generation = (
   { grammar, markers, form }: AnswerPlan,
   maxTokens: number,
 ): GenerateRequest => {
-  const { temperature, topP, frequencyPenalty, presencePenalty, logitBias } = request.sampling
+  const { seed: given, logitBias, ...sampling } = request.sampling
   const { answers = 1 } = request
-  const seed = request.sampling.seed ?? freshSeed()
+  const seed = given ?? freshSeed()
   return {
     kind: "generate",
     owner,
@@ -79,17 +79,11 @@ const generation = (
     seed,
     // the first answer is the one that is written alone
     ...(answers > 1 && { furtherSeeds: furtherSeeds(seed, answers - 1) }),
-    isRepeatable: request.sampling.seed !== undefined,
+    isRepeatable: given !== undefined,
     ...(request.topLogprobs !== undefined && { topLogprobs: request.topLogprobs }),
     ...(grammar && { grammar }),
     markers,
-    sampler: {
-      temperature,
-      topP,
-      frequencyPenalty,
-      presencePenalty,
-      logitBias: [...(logitBias ?? [])],
-    },
+    sampler: { ...sampling, logitBias: [...(logitBias ?? [])] },
   }
 }
 
