@@ -130,7 +130,7 @@ describe("POST /v1/schemas/check", () => {
     const { deps, post } = await openClient({}, { check: () => Effect.succeed(report) })
     const document = (await (await fetch(`${deps.url}/openapi.json`)).json()) as {
       paths: Record<string, unknown>
-      components: { schemas: object }
+      components: { schemas: { SchemaCheckRequest: { examples: readonly object[] } } }
     }
     expect(document.paths["/v1/schemas/check"]).toMatchObject({
       post: {
@@ -144,7 +144,8 @@ describe("POST /v1/schemas/check", () => {
       SchemaCheckRequest: {},
       JsonSchema: {},
     })
-    expect((await post("/v1/schemas/check", { schema: { type: "object" } })).json).toMatchObject({
+    const [example] = document.components.schemas.SchemaCheckRequest.examples
+    expect((await post("/v1/schemas/check", example!)).json).toMatchObject({
       object: "schema.check",
       compile_ms: 1.25,
     })
