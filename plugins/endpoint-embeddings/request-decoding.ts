@@ -44,7 +44,7 @@ const toTokens = (
   const cut = ids.length > maxTokens
   if (cut && truncate === "NONE") return tooLong(path, "tokens")
   const kept = truncate === "START" ? ids.slice(-maxTokens) : ids.slice(0, maxTokens)
-  return Effect.succeed({ part: { type: "tokens", ids: Int32Array.from(kept) }, cut })
+  return Effect.succeed({ part: { type: "tokens", ids: new Int32Array(kept) }, cut })
 }
 
 const toItem = (
