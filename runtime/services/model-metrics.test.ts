@@ -1,7 +1,8 @@
 import { Effect, Exit, Fiber, Stream } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
-import type { LoadedModel, ModelContext, TaskName } from "../../core/ports/model.ts"
+import type { ChatEvent, LoadedModel, ModelContext, TaskName } from "../../core/ports/model.ts"
+import { usageOf } from "../../core/usage.ts"
 import { type FakeClock, fakeClock } from "../../testing/fakes/clock.ts"
 import {
   type FakeModel,
@@ -143,6 +144,33 @@ describe("a chat", () => {
       'priority="realtime",finished_reason="length"': 0,
       'priority="batch",finished_reason="length"': 1,
     })
+  })
+
+  it("of several answers counts each, and times a token as if it were one", async () => {
+    const events = [0, 1].flatMap((answer): readonly ChatEvent[] => [
+      { type: "text", text: "ab", answer },
+      { type: "finish", reason: "stop", answer },
+    ])
+    const task: LoadedModel<"chat">["task"] = {
+      plan: (_, context) =>
+        Effect.succeed({
+          bound: usageOf({}),
+          run: Stream.suspend(() => {
+            for (const outputTokens of [2, 4]) {
+              clock.advance(100)
+              context.meter("m", usageOf({ outputTokens }))
+            }
+            return Stream.fromIterable(events)
+          }),
+        }),
+    }
+    const fake = fakeChatModel()
+    const loaded = watched<"chat">({ ...fake, loaded: { ...fake.loaded, task } })
+    await Effect.runPromise(Stream.runDrain(planned(loaded)))
+    const ended = await read("rakit_request_success_total")
+    expect(ended['priority="realtime",finished_reason="stop"']).toBe(2)
+    const perToken = await read("rakit_request_time_per_output_token_seconds_sum")
+    expect(perToken['priority="realtime"']).toBe(0.1)
   })
 
   it("that was planned and never run is not counted", async () => {

@@ -58,7 +58,7 @@ const makeRequestCounts = (metrics: Metrics) => ({
   ),
   ended: metrics.counter(
     "rakit_request_success_total",
-    "Requests of the model that have ended, by reason; abort: the client left, error: it failed.",
+    "Answers of the model that have ended, by reason; abort: the client left, error: it failed.",
     [...labels, "finished_reason"],
   ),
 })
@@ -123,7 +123,8 @@ const makeRequestMeters = (metrics: Metrics) => ({
 type RequestMeters = ReturnType<typeof makeRequestMeters>
 
 const observeTimes = (meters: RequestMeters, of: Labels, request: EndedRequest): void => {
-  const { arrivedMs, startedMs, scheduledMs, firstTokenMs, lastTokenMs, endedMs, usage } = request
+  const { arrivedMs, startedMs, scheduledMs, firstTokenMs, lastTokenMs, endedMs } = request
+  const { reasons, usage } = request
   const { inputTokens, outputTokens } = usage
   const seconds = (fromMs: number, toMs: number) => (toMs - fromMs) / 1000
   meters.whole.observe(seconds(arrivedMs, endedMs), of)
@@ -137,8 +138,10 @@ const observeTimes = (meters: RequestMeters, of: Labels, request: EndedRequest):
   meters.firstToken.observe(seconds(arrivedMs, firstTokenMs), of)
   meters.prefill.observe(seconds(scheduledMs, firstTokenMs), of)
   meters.decode.observe(seconds(firstTokenMs, lastTokenMs), of)
-  if (outputTokens > 1)
-    meters.perToken.observe(seconds(firstTokenMs, lastTokenMs) / (outputTokens - 1), of)
+  // answers to one prompt are written side by side
+  const tokensOfAnswer = outputTokens / reasons.length
+  if (tokensOfAnswer > 1)
+    meters.perToken.observe(seconds(firstTokenMs, lastTokenMs) / (tokensOfAnswer - 1), of)
 }
 
 /** Adds what is new of the tokens, of running requests whenever the metrics are read. */
@@ -265,7 +268,8 @@ export const makeModelMetrics = (
       },
       ended: (request) => {
         tokens.end(watch)
-        meters.ended.add(1, { ...of, finished_reason: request.reason })
+        for (const finished_reason of request.reasons)
+          meters.ended.add(1, { ...of, finished_reason })
         observeTimes(meters, of, request)
       },
     }

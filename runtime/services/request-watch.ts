@@ -9,10 +9,10 @@ export type RequestState = "waiting" | "running"
 /** A request of a model that has ended; times in ms of the monotonic clock. */
 export interface EndedRequest {
   /**
-   * `stop`, `length`, `tool_calls` or `content_filter`; `abort` when it was interrupted, `error`
-   * when it failed.
+   * One for each answer: `stop`, `length`, `tool_calls` or `content_filter`; for a request without
+   * any `abort` when it was interrupted, `error` when it failed.
    */
-  readonly reason: string
+  readonly reasons: readonly string[]
   readonly usage: Usage
   readonly arrivedMs: number
   /** When it began to wait for the engine; it may have been tokenized and admitted before. */
@@ -39,7 +39,7 @@ export interface RequestListener {
 export class RequestWatch {
   usage = noUsage
   private state: RequestState | undefined
-  private reason: string | undefined
+  private readonly reasons: string[] = []
   private readonly arrivedMs: number
   private startedMs = 0
   private scheduledMs: number | undefined
@@ -91,7 +91,7 @@ export class RequestWatch {
     this.works()
     for (const event of events) {
       const { type, reason } = event as { readonly type?: string; readonly reason?: string }
-      if (type === "finish") this.reason = reason
+      if (type === "finish" && reason !== undefined) this.reasons.push(reason)
       else if (this.firstTokenMs === undefined) this.produced()
     }
   }
@@ -103,9 +103,9 @@ export class RequestWatch {
 
   private end(reason: string): void {
     this.moveTo(undefined)
-    const { usage, arrivedMs, startedMs, scheduledMs, firstTokenMs, lastTokenMs } = this
+    const { reasons, usage, arrivedMs, startedMs, scheduledMs, firstTokenMs, lastTokenMs } = this
     this.listener.ended({
-      reason: this.reason ?? reason,
+      reasons: reasons.length > 0 ? reasons : [reason],
       usage,
       arrivedMs,
       startedMs,
