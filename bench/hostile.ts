@@ -1,8 +1,10 @@
 // What honest clients see while others send hostile bodies. `npm run build && node --import tsx
 // bench/hostile.ts [--ms 6000] [--only PATTERN]`; RAKIT_MODELS=folder takes config/starter.yaml
+import { existsSync, readFileSync, rmSync } from "node:fs"
+import { join } from "node:path"
 import { setTimeout as wait } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { codeInWords } from "./deployment/code.ts"
+import { codeInWords, root } from "./deployment/code.ts"
 import { makeDeployment } from "./deployment/deployment.ts"
 import { type ServerProcess, startServer } from "./deployment/server-process.ts"
 import { type Answers, startAttack } from "./hostile/attacker.ts"
@@ -45,8 +47,25 @@ const inWords = (answers: Answers) =>
     .map(([status, count]) => `${count} x ${status}`)
     .join(", ")
 
-const row = (name: string, seen: Seen, idle: Seen, answers: Answers) => [
+interface LoopCpu {
+  readonly p99Ms: number
+  readonly maxMs: number
+}
+
+const loopFile = () => join(deployment.folder, "loop-cpu.json")
+
+/** CPU time between two turns of the server's event loop, since the last call. */
+const loopCpu = async (pid: number): Promise<LoopCpu> => {
+  rmSync(loopFile(), { force: true })
+  process.kill(pid, "SIGUSR2")
+  while (!existsSync(loopFile())) await wait(5)
+  return JSON.parse(readFileSync(loopFile(), "utf8"))
+}
+
+const row = (name: string, seen: Seen, idle: Seen, answers: Answers, cpu: LoopCpu) => [
   name,
+  figure(cpu.p99Ms),
+  figure(cpu.maxMs),
   figure(median(seen.health)),
   figure(percentile(seen.health, 0.99)),
   figure(Math.max(...seen.health)),
@@ -60,12 +79,13 @@ const row = (name: string, seen: Seen, idle: Seen, answers: Answers) => [
 
 const measure = async (server: ServerProcess, apiKey: string) => {
   await probe(server, apiKey, wait(3_000)) // warms up; not counted
+  await loopCpu(server.pid)
   const idle = await probe(server, apiKey, wait(ms))
-  const rows = [row("idle", idle, idle, {})]
+  const rows = [row("idle", idle, idle, {}, await loopCpu(server.pid))]
   for (const { name, names, connections } of cases) {
     const { ended } = await startAttack({ url: server.url, apiKey, names, connections, ms })
     const seen = await probe(server, apiKey, ended)
-    rows.push(row(name, seen, idle, await ended))
+    rows.push(row(name, seen, idle, await ended, await loopCpu(server.pid)))
     console.error(rows.at(-1)?.join("  "))
     await wait(1_000)
   }
@@ -79,7 +99,14 @@ const deployment = makeDeployment(
   models ? { config: "starter.yaml", env: { RAKIT_MODELS: models } } : {},
 )
 try {
-  const server = await startServer(deployment)
+  const server = await startServer({
+    ...deployment,
+    env: {
+      ...deployment.env,
+      LOOP_CPU_FILE: loopFile(),
+      NODE_OPTIONS: `--import ${join(root, "bench/peers/loop-cpu.mjs")}`,
+    },
+  })
   try {
     const before = residentMb(server.pid)
     const rows = await measure(server, deployment.apiKey)
@@ -90,6 +117,8 @@ try {
       `each for ${ms} ms; honest: /healthz 50 times a second, and one chat at a time`,
       [
         "",
+        "turn CPU ms, p99",
+        "most",
         "/healthz ms",
         "p99",
         "most",
