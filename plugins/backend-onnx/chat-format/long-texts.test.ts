@@ -16,12 +16,12 @@ const countingWorkers = (characters: number) => {
     })
   return { asked, workers: { run } as unknown as Workers }
 }
-const user = (content: string) => ({ role: "user", content })
+const user = (content: string) => ({ role: "user" as const, content })
 
 test("far too long texts are refused before all of them is read", async () => {
   const { asked, workers } = countingWorkers(4)
   const far = (messages: readonly ReturnType<typeof user>[]) =>
-    Effect.runPromise(isFarTooLong(workers, fakeLog(), "folder", messages as never, 8_192))
+    Effect.runPromise(isFarTooLong(workers, fakeLog(), "folder", { messages }, 8_192))
   expect(await far([user("x".repeat(8_000_000))])).toBe(true)
   expect(asked.length).toBeLessThan((3 * 4 * 8_192) / pieceCharacters)
   asked.length = 0
@@ -29,10 +29,20 @@ test("far too long texts are refused before all of them is read", async () => {
   expect(asked).toEqual([])
 })
 
+test("tools count, reasoning does not: a template may leave it out", async () => {
+  const { workers } = countingWorkers(4)
+  const far = (request: Parameters<typeof isFarTooLong>[3]) =>
+    Effect.runPromise(isFarTooLong(workers, fakeLog(), "folder", request, 8_192))
+  const long = "x".repeat(400_000)
+  const tool = { name: "f", description: long }
+  expect(await far({ messages: [user("x")], tools: [tool] })).toBe(true)
+  expect(await far({ messages: [{ ...user("x"), reasoning: long }] })).toBe(false)
+})
+
 test("what may fit is never refused, and read whole", async () => {
   const { asked, workers } = countingWorkers(64)
   const messages = [user("x".repeat(400_000)), user(" "), user("y".repeat(100_000))]
-  const isFar = isFarTooLong(workers, fakeLog(), "folder", messages as never, 8_192)
+  const isFar = isFarTooLong(workers, fakeLog(), "folder", { messages }, 8_192)
   expect(await Effect.runPromise(isFar)).toBe(false)
   expect(asked.join("")).toBe(messages.map(({ content }) => content).join(""))
 })

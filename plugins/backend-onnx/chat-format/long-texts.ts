@@ -2,7 +2,7 @@ import { Effect, Semaphore } from "effect"
 import type { ApiError } from "../../../core/errors.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
-import type { PromptMessage } from "./chat-prompt.ts"
+import type { PromptMessage, PromptRequest } from "./chat-prompt.ts"
 import type { CountTokensInput } from "./count-tokens-job.ts"
 import { inPool } from "./pool.ts"
 
@@ -36,16 +36,21 @@ export const grouped = <Item>(
   return groups
 }
 
-const charactersIn = (messages: readonly PromptMessage[]): number =>
-  messages.reduce((sum, { content, reasoning = "" }) => sum + content.length + reasoning.length, 0)
+const textsIn = ({ messages, tools = [] }: PromptRequest): readonly string[] => [
+  ...messages.flatMap(({ content, reasoning }) => [content, reasoning ?? ""]),
+  ...(tools.length ? [JSON.stringify(tools)] : []),
+]
 
-export const isLong = (messages: readonly PromptMessage[]): boolean =>
-  charactersIn(messages) > pieceCharacters
+const charactersIn = (texts: readonly string[]): number =>
+  texts.reduce((sum, text) => sum + text.length, 0)
 
-function* piecesOf(messages: readonly PromptMessage[]): Generator<string> {
-  for (const { content } of messages)
-    for (let at = 0; at < content.length; at += pieceCharacters)
-      yield content.slice(at, at + pieceCharacters)
+export const isLong = (request: PromptRequest): boolean =>
+  charactersIn(textsIn(request)) > pieceCharacters
+
+function* piecesOf(texts: readonly string[]): Generator<string> {
+  for (const text of texts)
+    for (let at = 0; at < text.length; at += pieceCharacters)
+      yield text.slice(at, at + pieceCharacters)
 }
 
 /** Texts of up to so many characters a token are tokenized at once: they may well fit. */
@@ -53,21 +58,25 @@ const likelyCharacters = 4
 /** A cut changes the count by some tokens only: what has twice as many can't fit. */
 const surely = 2
 
+const withoutReasoning = ({ reasoning: _, ...message }: PromptMessage): PromptMessage => message
+
 /**
- * Whether the messages have far more tokens than fit, found out piece by piece: reading 8 MB to
+ * Whether messages and tools have far more tokens than fit, found out piece by piece: reading 8 MB to
  * refuse them would take the pool many seconds.
  */
 export const isFarTooLong = (
   workers: Workers,
   log: Log,
   folder: string,
-  messages: readonly PromptMessage[],
+  request: PromptRequest,
   contextTokens: number,
 ): Effect.Effect<boolean, ApiError> =>
   Effect.gen(function* () {
-    if (charactersIn(messages) <= likelyCharacters * contextTokens) return false
+    // templates may leave reasoning of earlier turns out
+    const texts = textsIn({ ...request, messages: request.messages.map(withoutReasoning) })
+    if (charactersIn(texts) <= likelyCharacters * contextTokens) return false
     let tokens = 0
-    for (const text of piecesOf(messages)) {
+    for (const text of piecesOf(texts)) {
       tokens += yield* oneAtATime(
         inPool<CountTokensInput, number>(workers, log, "count-tokens-job", { folder, text }),
       )

@@ -160,9 +160,9 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       const { folder } = engine.info
       const input: ChatPromptInput = { folder, ...promptRequest(request), contextTokens }
       const whole = inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input)
-      if (!isLong(input.messages)) return whole
+      if (!isLong(input)) return whole
       return Effect.flatMap(
-        isFarTooLong(workers, log, folder, input.messages, contextTokens),
+        isFarTooLong(workers, log, folder, input, contextTokens),
         (isTooLong) =>
           isTooLong ? Effect.succeed({ tooLong: contextTokens + 1 }) : oneAtATime(whole),
       )
