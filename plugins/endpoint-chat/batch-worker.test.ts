@@ -172,3 +172,27 @@ it("tools, results, formats and thoughts work in a batch as they do elsewhere", 
     { choices: [{ finish_reason: "stop", message: { content: '{"city":"sample"}' } }] },
   ])
 })
+
+it("a line with several answers is paid for all of them, at half the price, and its prompt once", async () => {
+  const fixture = callPathFixture([fakeChatModel({ says: ["one", " two"] })])
+  const [alone, three, ...refused] = await Effect.runPromise(
+    runBatch(
+      fixture,
+      makeChatEndpoint(fixture),
+      [line("a", {}), line("b", { n: 3 }), line("c", { functions: [] }), line("d", { n: 9 })].join(
+        "\n",
+      ),
+    ),
+  )
+  const body = three!.response.body as {
+    readonly choices: readonly { readonly index: number }[]
+    readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number }
+  }
+  expect(body.choices.map(({ index }) => index)).toEqual([0, 1, 2])
+  expect(body.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 6, cost_idr: 0.0195 })
+  expect(alone!.response.body).toMatchObject({ usage: { prompt_tokens: 2, cost_idr: 0.0075 } })
+  expect(refused.map(({ response }) => response.body)).toMatchObject([
+    { error: { code: "unsupported_parameter", param: "functions" } },
+    { error: { code: "invalid_request_error", param: "n" } },
+  ])
+})
