@@ -254,7 +254,7 @@ describe("rakit serve", () => {
     ])
     other.close()
     expect(code).toBe(1)
-    expect(stderr).toContain(`Port ${port} is in use`)
+    expect(stderr).toMatch(new RegExp(`"http.port_in_use"[^]*Port ${port} is in use`))
   })
 })
 

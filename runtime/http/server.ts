@@ -31,7 +31,7 @@ import { answerClientErrors } from "./connection/client-errors.ts"
 import { makeDrainer } from "./connection/drain.ts"
 import { serveHalfClosed } from "./connection/half-closed.ts"
 import { makeInFlight } from "./connection/in-flight.ts"
-import { ListenError, listen, makeNodeServer, urlOf } from "./connection/listen.ts"
+import { ListenError, listen, makeNodeServer, untilPortFree, urlOf } from "./connection/listen.ts"
 import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
 import { type ApiTitle, describeApi } from "./openapi/document.ts"
 import type { Authenticators } from "./request/authenticate.ts"
@@ -184,6 +184,7 @@ export const makeHttpServer = (
     handleRequests(server, app.callback())
     answerClientErrors(server, inFlight, log, lingerMs)
     serveHalfClosed(server, inFlight, timings.halfClosedCheckMs)
+    yield* untilPortFree(options.host, options.port, timings, log)
     const address = yield* Effect.acquireRelease(listen(server, options.host, options.port), () =>
       drainer.drain(0),
     )

@@ -34,6 +34,8 @@ export interface HttpTimings {
    * reaches the client.
    */
   readonly lingerMs: number
+  /** How long a start waits for a port that another process has, which may be dying. */
+  readonly portWaitMs: number
   /** How often it is checked whether a client that sends no more still reads. */
   readonly halfClosedCheckMs: number
   /** Timeout of one health check. */
@@ -52,6 +54,7 @@ export const defaultHttpTimings: HttpTimings = {
   timeoutCheckMs: 2_000,
   keepAliveTimeoutMs: 65_000,
   lingerMs: 5_000,
+  portWaitMs: 10_000,
   halfClosedCheckMs: 1_000,
   checkTimeoutMs: 2_000,
   settleMs: 5_000,

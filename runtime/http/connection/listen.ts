@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, createServer as createNetServer } from "node:net"
 import { Data, Effect } from "effect"
+import type { Log } from "../../../core/services/log.ts"
 import type { HttpLimits } from "../limits.ts"
 import type { HttpTimings } from "../timings.ts"
 
@@ -18,6 +19,34 @@ const listenMessage = (error: NodeJS.ErrnoException, host: string, port: number)
     return `This machine has no address ${host}. Correct server.host.`
   return `Can't listen on ${host}:${port}: ${error.message}`
 }
+
+const isInUse = (host: string, port: number): Effect.Effect<boolean> =>
+  Effect.callback((resume) => {
+    const probe = createNetServer()
+    probe.once("error", ({ code }: NodeJS.ErrnoException) =>
+      resume(Effect.succeed(code === "EADDRINUSE")),
+    )
+    probe.listen({ host, port }, () => probe.close(() => resume(Effect.succeed(false))))
+  })
+
+const pollMs = 100
+
+/** Waits while the port is in use: a server that was killed may need a moment to end. */
+export const untilPortFree = (
+  host: string,
+  port: number,
+  { portWaitMs }: HttpTimings,
+  log: Log,
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    if (port === 0 || portWaitMs === 0 || !(yield* isInUse(host, port))) return
+    log.warn("http.port_in_use", "the port is in use; waiting for it to be free", {
+      port,
+      seconds: portWaitMs / 1000,
+    })
+    for (let waited = 0; waited < portWaitMs && (yield* isInUse(host, port)); waited += pollMs)
+      yield* Effect.sleep(pollMs)
+  })
 
 export const listen = (
   server: Server,

@@ -178,7 +178,7 @@ test("the root says where to look", async () => {
 
 test("a port in use is a ListenError that says what to do", async () => {
   await open({})
-  await expect(openHttpFixture({ port: fixture.port })).rejects.toThrow(
+  await expect(openHttpFixture({ port: fixture.port, timings: { portWaitMs: 0 } })).rejects.toThrow(
     `Port ${fixture.port} is in use`,
   )
 })

@@ -81,6 +81,9 @@ it("a port that is taken is a refusal that names the setting", async () => {
   const { own } = await open({ host: "127.0.0.1", port: 0, bearer: "" })
   const port = Number(new URL(own).port)
   await expect(
-    openHttpFixture({ scrape: { host: "127.0.0.1", port, bearer: "" } }),
+    openHttpFixture({
+      scrape: { host: "127.0.0.1", port, bearer: "" },
+      timings: { portWaitMs: 0 },
+    }),
   ).rejects.toThrow(/^server\.metrics: Port \d+ is in use/)
 })

@@ -4,7 +4,7 @@ import { Effect, type Scope } from "effect"
 import { apiError, errorHeaders } from "../../../core/errors.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { ExposedMetrics } from "../../services/metrics.ts"
-import { ListenError, listen, makeNodeServer, urlOf } from "../connection/listen.ts"
+import { ListenError, listen, makeNodeServer, untilPortFree, urlOf } from "../connection/listen.ts"
 import { envelope } from "../errors.ts"
 import { requestIdOf } from "../exchange.ts"
 import type { HttpLimits } from "../limits.ts"
@@ -95,6 +95,7 @@ export const serveMetrics = (
       })
     })
     const { host, port } = settings
+    yield* untilPortFree(host, port, timings, log)
     const address = yield* Effect.acquireRelease(
       Effect.mapError(
         listen(server, host, port),
