@@ -7,7 +7,7 @@ import { parseArgs } from "node:util"
 import { codeInWords, root } from "./deployment/code.ts"
 import { makeDeployment } from "./deployment/deployment.ts"
 import { type ServerProcess, startServer } from "./deployment/server-process.ts"
-import { type Answers, startAttack } from "./hostile/attacker.ts"
+import { type Answers, bodies, connectionsOf, startAttack } from "./hostile/attacker.ts"
 import { probe, type Seen } from "./hostile/probes.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { median, percentile } from "./measure/rounds.ts"
@@ -18,27 +18,13 @@ const { values } = parseArgs({ options: { ms: { type: "string" }, only: { type: 
 const ms = Number(values.ms ?? 6_000)
 const only = new RegExp(values.only ?? "")
 
-/** Connections for each attack. */
-const attacks: Readonly<Record<string, number>> = {
-  "600,000 keys": 8,
-  "600,000 keys, gzip": 8,
-  "39,000 keys": 16,
-  "250,000 tool properties": 8,
-  "9,900 tool properties": 16,
-  "16,000 blocks of text": 16,
-  "600,000 token ids": 8,
-  "48 MB of words": 8,
-  "7.9 MB of words": 16,
-  "1 MB of words": 200,
-  "49 MB of words, not announced": 30,
-  "45 MB of spaces in 45 kB": 30,
-  "24 MB of image": 8,
-  "49 MB form": 16,
-  "7 MB, a byte a second": 100,
-}
-const mix = Object.keys(attacks)
+const mix = bodies
 const cases = [
-  ...Object.entries(attacks).map(([name, connections]) => ({ name, names: [name], connections })),
+  ...Object.entries(connectionsOf).map(([name, connections]) => ({
+    name,
+    names: [name],
+    connections,
+  })),
   { name: "all of them", names: mix, connections: 2 * mix.length },
 ].filter(({ name }) => only.test(name))
 

@@ -11,6 +11,7 @@ import { addTinyModel } from "../testing/platform/tiny-model.ts"
 import { codeInWords, root } from "./deployment/code.ts"
 import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
 import { startServer } from "./deployment/server-process.ts"
+import { bodies, startAttack } from "./hostile/attacker.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { printHonest, printHostile, printTrend, type RssSample } from "./soak/report.ts"
 import type { HonestSamples, HostileCounts } from "./soak/samples.ts"
@@ -77,9 +78,20 @@ const measure = async (deployment: Deployment) => {
     const idle = await ask<HonestSamples>(honest, "take")
     console.log("server's resident memory, hostile clients beside them")
     hostile.send({ url, key: attacker.key })
+    const { ended } = await startAttack({
+      url,
+      apiKey: attacker.key,
+      names: bodies,
+      connections: bodies.length,
+      ms: loadMs,
+      pauseMs: 1_000,
+    })
     await watch(pid, loadMs, rss)
     const loaded = await ask<HonestSamples>(honest, "take")
-    const counts = await ask<HostileCounts>(hostile, "finish")
+    const counts = {
+      ...(await ask<HostileCounts>(hostile, "finish")),
+      [`${bodies.length} hostile bodies`]: await ended,
+    }
     hostile.disconnect()
     const late = await ask<HonestSamples>(honest, "finish")
     await setTimeout(20_000)

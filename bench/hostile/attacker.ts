@@ -9,7 +9,29 @@ export interface Attack {
   readonly names: readonly string[]
   readonly connections: number
   readonly ms: number
+  /** How long each connection waits between two requests; 20 by default. */
+  readonly pauseMs?: number
 }
+
+/** Hostile bodies, and over how many connections each is sent when it comes alone. */
+export const connectionsOf: Readonly<Record<string, number>> = {
+  "600,000 keys": 8,
+  "600,000 keys, gzip": 8,
+  "39,000 keys": 16,
+  "250,000 tool properties": 8,
+  "9,900 tool properties": 16,
+  "16,000 blocks of text": 16,
+  "600,000 token ids": 8,
+  "48 MB of words": 8,
+  "7.9 MB of words": 16,
+  "1 MB of words": 200,
+  "49 MB of words, not announced": 30,
+  "45 MB of spaces in 45 kB": 30,
+  "24 MB of image": 8,
+  "49 MB form": 16,
+  "7 MB, a byte a second": 100,
+}
+export const bodies: readonly string[] = Object.keys(connectionsOf)
 
 /** Replies by status; `cut`: none; `open`: none yet at the end. */
 export type Answers = Readonly<Record<string, number>>

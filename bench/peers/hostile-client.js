@@ -1,5 +1,5 @@
 // The attacker in a process of its own: keeps so many hostile requests in flight for so long.
-// job: { url, apiKey, attack, connections, ms } -> { answers: { "413": 12, "cut": 3, ... } }
+// job: { url, apiKey, names, connections, ms, pauseMs } -> { answers: { "413": 12, "cut": 3, ... } }
 import { connect } from "node:net"
 import { gzipSync } from "node:zlib"
 
@@ -110,7 +110,7 @@ const send = ({ host, port }, apiKey, name, untilMs) =>
     } else socket.write(body)
   })
 
-const run = async ({ url, apiKey, names, connections, ms }) => {
+const run = async ({ url, apiKey, names, connections, ms, pauseMs = 20 }) => {
   const { hostname: host, port } = new URL(url)
   for (const name of names) bodyOf(name)
   process.send({ begun: true })
@@ -121,7 +121,7 @@ const run = async ({ url, apiKey, names, connections, ms }) => {
       const status = await send({ host, port: Number(port) }, apiKey, name, untilMs)
       answers[status] = (answers[status] ?? 0) + 1
       // a refused attacker that comes back at once would measure the cost of a connection
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }
   await Promise.all(

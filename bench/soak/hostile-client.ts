@@ -8,9 +8,8 @@ const counts: HostileCounts = {}
 let isStopped = false
 
 const note = (name: string, what: string) => {
-  const ofName = counts[name] ?? {}
-  counts[name] = ofName
-  ofName[what] = (ofName[what] ?? 0) + 1
+  const before = counts[name] ?? {}
+  counts[name] = { ...before, [what]: (before[what] ?? 0) + 1 }
 }
 
 const keepAttacking = async (name: string, target: Target) => {

@@ -17,4 +17,4 @@ export interface HonestSamples {
 }
 
 /** Replies to the hostile client by attack and status; `closed`: the server hung up. */
-export type HostileCounts = Record<string, Record<string, number>>
+export type HostileCounts = Record<string, Readonly<Record<string, number>>>
