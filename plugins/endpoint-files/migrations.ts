@@ -84,6 +84,9 @@ export const migrations: Migrations = {
       await sql`ALTER TABLE files_upload ADD COLUMN file_status text NOT NULL DEFAULT 'uploaded'`.execute(
         db,
       )
+      await sql`UPDATE files_file SET status = 'processed' WHERE purpose IN ('batch_output', 'batch_error') AND status = 'uploaded'`.execute(
+        db,
+      )
     },
   },
 }
