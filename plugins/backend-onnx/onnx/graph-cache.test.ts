@@ -54,6 +54,7 @@ test("a graph is built once, and says how far it is", async () => {
   expect(built()).toBe(true)
   expect(await open()).toBe(folder)
   expect(built()).toBe(false)
+  expect(statSync(join(root, "graphs")).mode & 0o777).toBe(0o700)
 })
 
 test("each precision has its own; a copy elsewhere shares it", async () => {

@@ -138,7 +138,8 @@ const namingDisk = <A>(root: string, write: () => A): A => {
 
 const refill = (root: string, digest: string, fill: (folder: string) => void): void => {
   const ready = join(root, digest)
-  mkdirSync(root, { recursive: true })
+  // it holds the weights, which need not be public
+  mkdirSync(root, { recursive: true, mode: 0o700 })
   if (existsSync(ready)) discard(ready)
   removeLeftovers(root, digest)
   const folder = join(root, `${digest}.building-${process.pid}-${randomBytes(4).toString("hex")}`)
