@@ -14,6 +14,7 @@ import { isAboutItems, isUnknownOutcome } from "./failure.ts"
 import { type GroupCommitOptions, makeGroupCommit } from "./group-commit.ts"
 import { type InDoubtCalls, makeInDoubtCalls } from "./in-doubt-calls.ts"
 import { type KeptSettlements, makeKeptSettlements } from "./kept-settlements.ts"
+import { type LostHolds, makeLostHolds } from "./lost-holds.ts"
 import { makeRefusedRequests } from "./refused-requests.ts"
 import type { Settings } from "./settings.ts"
 import type { SettlementJournal } from "./settlement-journal.ts"
@@ -71,6 +72,7 @@ const toPortAnswer = (metrics: Metrics) => {
 const makeGroups = (
   { clock, log, metrics, settings, replica }: LedgerBillingDeps,
   statements: Statements,
+  holds: LostHolds,
   inDoubt: InDoubtCalls,
 ) => {
   const gathered = metrics.histogram(
@@ -121,7 +123,7 @@ const makeGroups = (
       },
     ),
     settlements: group("settle", (items: readonly Settlement[], nowMs) =>
-      Effect.map(statements.settle(items, nowMs), () => items),
+      Effect.map(holds.settle(items, nowMs), () => items),
     ),
   }
 }
@@ -136,7 +138,8 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const inDoubt = makeInDoubtCalls(maxInDoubt)
   const answer = toPortAnswer(deps.metrics)
   const refused = makeRefusedRequests(deps.database, clock, maxRefusedRows)
-  const { admissions, settlements } = makeGroups(deps, statements, inDoubt)
+  const holds = makeLostHolds(statements, deps.replica, deps.log)
+  const { admissions, settlements } = makeGroups(deps, statements, holds, inDoubt)
 
   /** A call whose settlement the ledger refuses must not keep its hold. */
   const onRefused = ({ id, outcome }: Settlement) => {
@@ -167,7 +170,7 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const settle: Billing["settle"] = (items, tx) =>
     Effect.suspend(() =>
       tx
-        ? statements.settle(items, clock.nowMs(), tx)
+        ? holds.settle(items, clock.nowMs(), tx)
         : Effect.forEach(items, settleOne, { concurrency: "unbounded", discard: true }),
     )
 
@@ -178,7 +181,10 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
     noteRefused: refused.note,
     idle: Effect.andThen(admissions.idle, settlements.idle),
     admit: (request) =>
-      Effect.flatMap(admissions.submit(request), (verdict) => answer(request, verdict)),
+      Effect.flatMap(admissions.submit(request), (verdict) => {
+        if (!verdict.refused) holds.admitted(request)
+        return answer(request, verdict)
+      }),
     settle,
     voidChildren: (parent, tx) =>
       Effect.suspend(() => statements.voidChildren(parent, clock.nowMs(), tx)),

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
+import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import {
   type AdmitRequest,
@@ -138,5 +139,46 @@ describe("when the database does not answer", () => {
     await run(ledger.closeInDoubt)
     expect(ledger.kept.size()).toBe(0)
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 96n, heldMicros: 0n })
+  })
+
+  it("a call that a crash of the database has forgotten is admitted again and charged, once", async () => {
+    await run(grant(100n))
+    const [forgotten, lines] = [
+      await admit(call(10n)),
+      await admit({ ...call(10n), counts: "money" }),
+    ]
+    const forget = (id: string) =>
+      test.database.transaction((tx) =>
+        test.database.run(() =>
+          sql`WITH c AS (DELETE FROM ledger_call WHERE id = ${id} RETURNING *), k AS (UPDATE ledger_key SET calls = ledger_key.calls - 1, day_calls = day_calls - 1, open_calls = open_calls - 1, held_micros = ledger_key.held_micros - hold_micros FROM c WHERE ledger_key.key_id = c.key_id AND counts = 'all')
+            UPDATE ledger_account SET held_micros = held_micros - hold_micros FROM c WHERE ledger_account.account_id = c.account_id`.execute(
+            test.database.queries(tx),
+          ),
+        ),
+      )
+    await run(forget(forgotten))
+    await run(forget(lines))
+    await run(ledger.settle([end(forgotten, "settled", 4n)]))
+    await run(test.database.transaction((tx) => ledger.settle([end(lines, "settled", 5n)], tx)))
+    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 91n, heldMicros: 0n })
+    await run(ledger.settle([end(forgotten, "settled", 4n)]))
+    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 91n, heldMicros: 0n })
+    const unknown = call(10n).id
+    await run(ledger.settle([end(unknown, "settled", 4n)]))
+    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 91n, heldMicros: 0n })
+  })
+
+  it("one whose account has nothing left is not charged", async () => {
+    await run(grant(10n))
+    const id = await admit(call(10n))
+    await run(
+      test.database.run(() =>
+        sql`WITH c AS (DELETE FROM ledger_call WHERE id = ${id}) UPDATE ledger_account SET held_micros = 0, balance_micros = 3 WHERE account_id = ${account}`.execute(
+          test.database.queries(),
+        ),
+      ),
+    )
+    await run(ledger.settle([end(id, "settled", 4n)]))
+    expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 3n, heldMicros: 0n })
   })
 })

@@ -31,12 +31,16 @@ export interface Statements {
     requests: readonly AdmitRequest[],
     replica: string,
     nowMs: number,
+    tx?: Transaction,
   ): Effect.Effect<readonly AdmissionVerdict[], PortError>
+  /** Returns how many of the calls were open. */
   settle(
     items: readonly Settlement[],
     nowMs: number,
     tx?: Transaction,
-  ): Effect.Effect<void, PortError>
+  ): Effect.Effect<number, PortError>
+  /** The calls of these that the ledger does not know. */
+  missing(ids: readonly string[], tx?: Transaction): Effect.Effect<readonly string[], PortError>
   voidChildren(parent: string, nowMs: number, tx?: Transaction): Effect.Effect<void, PortError>
   adjust(
     entry: {
@@ -81,23 +85,39 @@ const one = <Row>(rows: Effect.Effect<readonly Row[], PortError>): Effect.Effect
   )
 
 /** Statements that begin with `prepared` are parsed once for each connection. */
-const callStatements = (rows: Rows): Pick<Statements, "admit" | "settle" | "voidChildren"> => ({
-  admit: (requests, replica, nowMs) =>
+const callStatements = (
+  rows: Rows,
+): Pick<Statements, "admit" | "settle" | "missing" | "voidChildren"> => ({
+  admit: (requests, replica, nowMs, tx) =>
     Effect.map(
       rows(
         sql<VerdictRow>`/* prepared */ SELECT * FROM ledger_admit(${JSON.stringify(requests.map(toRequest))}, ${replica}, ${new Date(nowMs)}) ORDER BY place`,
+        tx,
       ),
       (verdicts) => verdicts.map((row, index) => verdictOf(row, requests[index])),
     ),
   settle: (items, nowMs, tx) =>
     items.length === 0
-      ? Effect.void
-      : Effect.asVoid(
+      ? Effect.succeed(0)
+      : Effect.map(
           rows(
-            sql`/* prepared */ SELECT ledger_settle(${JSON.stringify(toSettlements(items))}, ${new Date(nowMs)})`,
+            sql<{
+              closed: bigint
+            }>`/* prepared */ SELECT ledger_settle(${JSON.stringify(toSettlements(items))}, ${new Date(nowMs)}) AS closed`,
             tx,
           ),
+          ([row]) => Number(row?.closed ?? 0),
         ),
+  missing: (ids, tx) =>
+    Effect.map(
+      rows(
+        sql<{
+          id: string
+        }>`SELECT x::text AS id FROM unnest(${ids}::uuid[]) x WHERE NOT EXISTS (SELECT FROM ledger_call c WHERE c.id = x)`,
+        tx,
+      ),
+      (found) => found.map(({ id }) => id),
+    ),
   voidChildren: (parent, nowMs, tx) =>
     Effect.asVoid(
       rows(

@@ -34,7 +34,7 @@ it("the embedded server is killed: answers in flight arrive, and calls go on", a
   const database = embeddedIn(folder)
   const open = "SELECT FROM ledger_call WHERE state = 'open'"
   await vi.waitFor(async () => expect(await database.query(open)).toHaveLength(10), 30_000)
-  await database.query("CHECKPOINT")
+  // it may lose their holds, which are written without waiting for the disk
   process.kill(readPidFile(join(folder, "postgres"))!.pid, "SIGKILL")
   await untilWell(server.url)
   expectWhole(await answers)
