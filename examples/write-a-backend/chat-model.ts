@@ -32,6 +32,23 @@ const refusalOf = (request: ChatRequest): ApiError | undefined => {
     : apiError("unsupported_parameter", `This model does not know ${param}.`, { param })
 }
 
+/** The steps of all answers, one after the other; their tokens are counted together. */
+function* stepsOfAll(request: ChatRequest, prompt: string, variant: string | number) {
+  let written = 0
+  for (let answer = 0; answer < (request.answers ?? 1); answer++) {
+    let own = 0
+    const words = wordsOf(`${answer ? `${variant}-${answer}` : variant} ${prompt}`)
+    for (const { outputTokens, events } of stepsOf(words, request)) {
+      own = outputTokens
+      yield {
+        outputTokens: written + own,
+        events: answer ? events.map((event): ChatEvent => ({ ...event, answer })) : events,
+      }
+    }
+    written += own
+  }
+}
+
 /**
  * The chat task: `plan` checks and says what may be used at worst, its `run` does the work and
  * meters it.
@@ -60,13 +77,14 @@ export const makeChatModel = (
       const meter = (outputTokens: number) =>
         Effect.sync(() => context.meter(id, usageOf({ inputTokens, outputTokens })))
       const run = Stream.suspend(() =>
-        Stream.fromIterable(stepsOf(wordsOf(`${variant} ${prompt}`), { ...request, maxTokens })),
+        Stream.fromIterable(stepsOfAll({ ...request, maxTokens }, prompt, variant)),
       ).pipe(
         // a step at a time, so that a caller who leaves ends the work
         Stream.rechunk(1),
         Stream.tap(({ outputTokens }) => meter(outputTokens)),
         Stream.flatMap(({ events }) => Stream.fromIterable(events)),
       )
-      return { bound: usageOf({ inputTokens, outputTokens: maxTokens }), run }
+      const outputTokens = (request.answers ?? 1) * maxTokens
+      return { bound: usageOf({ inputTokens, outputTokens }), run }
     }),
 })

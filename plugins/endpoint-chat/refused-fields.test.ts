@@ -17,6 +17,17 @@ describe("a field that would change the answer and is not served", () => {
       expect(await codeAndParam({ [name]: value })).toEqual(["ok"])
   })
 
+  it.each(["grammar", "structural_tag", "whitespace_pattern"])(
+    "structured_outputs.%s is refused by name",
+    async (name) => {
+      expect(await codeAndParam({ structured_outputs: { [name]: "x" } })).toEqual([
+        "unsupported_parameter",
+        `structured_outputs.${name}`,
+      ])
+      expect(await codeAndParam({ structured_outputs: { [name]: null } })).toEqual(["ok"])
+    },
+  )
+
   it("says what to use instead", async () => {
     expect(await answer({ functions: [{ name: "f" }] })).toMatchObject({
       message: "functions: is not supported; use tools instead.",

@@ -107,15 +107,30 @@ export const refusedFields: Readonly<Record<string, RefusedField>> = {
 const isIdle = ({ idle = [] }: RefusedField, value: Json): boolean =>
   value == null || idle.some((same) => JSON.stringify(same) === JSON.stringify(value))
 
-/** Returns 400 `unsupported_parameter` for the first such field. */
-export const refusalOf = (body: Json): ApiError | undefined => {
-  if (typeof body !== "object" || body === null) return undefined
-  const fields = body as Readonly<Record<string, Json>>
+const refusedForm = { instead: "use json, choice, regex or json_object" }
+const refusedForms: typeof refusedFields = {
+  grammar: refusedForm,
+  structural_tag: refusedForm,
+  whitespace_pattern: {},
+}
+
+const firstOf = (value: Json, refused: typeof refusedFields, path = ""): ApiError | undefined => {
+  if (typeof value !== "object" || value === null) return undefined
+  const fields = value as Readonly<Record<string, Json>>
   for (const name of Object.keys(fields)) {
-    const field = Object.hasOwn(refusedFields, name) ? refusedFields[name] : undefined
+    const field = Object.hasOwn(refused, name) ? refused[name] : undefined
     if (!field || isIdle(field, fields[name])) continue
     const hint = field.instead ? `; ${field.instead} instead` : ""
-    return apiError("unsupported_parameter", `${name}: is not supported${hint}.`, { param: name })
+    const param = path + name
+    return apiError("unsupported_parameter", `${param}: is not supported${hint}.`, { param })
   }
   return undefined
+}
+
+/** Returns 400 `unsupported_parameter` for the first such field. */
+export const refusalOf = (body: Json): ApiError | undefined => {
+  const { structured_outputs } = (body ?? {}) as { readonly structured_outputs?: Json }
+  return (
+    firstOf(body, refusedFields) ?? firstOf(structured_outputs, refusedForms, "structured_outputs.")
+  )
 }

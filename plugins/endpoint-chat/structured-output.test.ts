@@ -61,8 +61,6 @@ describe("the form of the answer, by the names of other servers", () => {
     ["guided_choice", { guided_choice: "yes" }],
     ["guided_choice[1]", { guided_choice: ["a", ""] }],
     ["guided_choice", { guided_choice: Array(1_001).fill("a") }],
-    ["structured_outputs.grammar", { structured_outputs: { grammar: "root ::= x" } }],
-    ["structured_outputs.structural_tag", { structured_outputs: { structural_tag: "{}" } }],
     ["guided_choice", { guided_json: schema, guided_choice: ["a"] }],
     ["structured_outputs.regex", { structured_outputs: { regex: "a", json: schema } }],
     ["guided_json", { guided_json: schema, response_format: { type: "json_object" } }],

@@ -36,9 +36,6 @@ const Choices = Schema.Array(
 
 const like = (name: string) => ({ description: `The form of the answer, as ${name} has it.` })
 const vllm = like("vLLM")
-const absent = optional(
-  Schema.Null.annotate({ message: "is not supported; use json, regex, choice or json_object" }),
-)
 
 /** The form of the answer by the names that other servers have for it. */
 export const structuredOutputFields = {
@@ -51,9 +48,6 @@ export const structuredOutputFields = {
       regex: optional(Pattern),
       choice: optional(Choices),
       json_object: optional(Schema.Boolean),
-      grammar: absent,
-      structural_tag: absent,
-      whitespace_pattern: absent,
     }),
   ).annotate(vllm),
   json_schema: optional(GivenSchema).annotate(like("llama.cpp")),

@@ -15,29 +15,26 @@ const quietChecks = 3
  *
  * A client that has left looks the same until bytes reach it: then it resets the connection, which
  * the next write notices, even an empty one, and its call is interrupted. A stream gets a comment at
- * once. Before a whole reply nothing may be written but an interim response, which clients discard
- * if they did not ask for it (RFC 9110, section 15.2.1); so that is sent to slow replies only.
+ * each check. Before a whole reply nothing may be written but an interim response, which clients
+ * discard if they did not ask for it (RFC 9110, section 15.2.1): it is sent to slow replies only.
  */
 export const serveHalfClosed = (server: Server, inFlight: InFlight, checkMs: number): void => {
   const halfOpen: HalfOpenServer = server as Server & HalfOpenServer
   halfOpen.httpAllowHalfOpen = true
-  const interim = (socket: Socket) => {
-    const [first] = inFlight.owedBy(socket)
-    if (first && !first.res.headersSent && first.req.httpVersion === "1.1")
-      first.res.writeContinue()
-  }
   const watch = (socket: Socket) => {
     const owed = inFlight.owedBy(socket)
     if (!owed.length) return
-    for (const { res, streaming } of owed) {
-      if (!res.headersSent) res.shouldKeepAlive = false
-      if (streaming && !res.writableNeedDrain) res.write(": ping\n\n")
-    }
+    for (const { res } of owed) if (!res.headersSent) res.shouldKeepAlive = false
     let checks = 0
-    const timer = setInterval(() => {
-      if (++checks === quietChecks) interim(socket)
+    const check = () => {
+      const [first] = inFlight.owedBy(socket)
+      if (first?.streaming)
+        return void (first.res.writableNeedDrain || first.res.write(": ping\n\n"))
+      const isDue = ++checks === quietChecks && first?.req.httpVersion === "1.1"
+      if (isDue && !first.res.headersSent) first.res.writeContinue()
       else socket.write("")
-    }, checkMs)
+    }
+    const timer = setInterval(check, checkMs)
     socket.once("close", () => clearInterval(timer))
   }
   server.on("connection", (socket) => {
