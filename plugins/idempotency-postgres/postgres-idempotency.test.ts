@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Tenant } from "../../core/index.ts"
+import { type Database, PortError, type Tenant } from "../../core/index.ts"
 import { makeSecrets } from "../../runtime/services/secrets.ts"
 import { idempotencyContract } from "../../testing/contracts/idempotency.ts"
 import { fakeClock } from "../../testing/index.ts"
@@ -102,4 +102,36 @@ it("remembers the newest attempts only", () => {
     "of k3",
     undefined,
   ])
+})
+
+describe("while the database is away", () => {
+  const tenant: Tenant = { account: "acct_1", mode: "live" }
+  const run = Effect.runPromise
+  let test: TestDatabase
+  beforeAll(async () => {
+    test = await open()
+  })
+  afterAll(() => test?.close())
+
+  it("an end is written when it is back: the reply is remembered, a failed request may come again", async () => {
+    const state = { isAway: false }
+    const gone = new PortError({ port: "database", message: "gone", why: "unavailable" })
+    const database: Database = {
+      ...test.database,
+      run: (query) =>
+        Effect.suspend(() => (state.isAway ? Effect.fail(gone) : test.database.run(query))),
+    }
+    const store = makePostgresIdempotency(database, fakeClock(), secrets)
+    await run(store.begin(tenant, "done", "body"))
+    await run(store.begin(tenant, "failed", "body"))
+    state.isAway = true
+    await run(store.finish(tenant, "done", { status: 200, json: { n: 1 } }))
+    await run(store.forget(tenant, "failed"))
+    expect(await run(Effect.flip(store.begin(tenant, "new", "body")))).toBe(gone)
+    state.isAway = false
+    await expect
+      .poll(() => run(store.begin(tenant, "done", "body")))
+      .toMatchObject({ state: "done", reply: { status: 200, json: { n: 1 } } })
+    await expect.poll(() => run(store.begin(tenant, "failed", "body"))).toEqual({ state: "new" })
+  })
 })

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { type Kysely, sql } from "kysely"
 import {
   type Clock,
@@ -98,6 +98,36 @@ const stateOf = (
   })
 }
 
+const isOutage = ({ why }: PortError) => why === "unavailable" || why === "full"
+const maxLater = 1_000
+const retries = Schedule.max([
+  Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")]),
+  Schedule.during(leaseMs),
+])
+
+/**
+ * A request that ends while the database is away ends its row when that is back: otherwise its key
+ * would be refused as running, and then be run and paid again. In memory only.
+ */
+const laterOnce = () => {
+  let waiting = 0
+  return (end: Effect.Effect<void, PortError>): Effect.Effect<void, PortError> =>
+    Effect.catch(end, (error) => {
+      if (!isOutage(error) || waiting >= maxLater) return Effect.fail(error)
+      waiting += 1
+      const again = end.pipe(
+        Effect.retry({ schedule: retries, while: isOutage }),
+        Effect.ignore,
+        Effect.ensuring(
+          Effect.sync(() => {
+            waiting -= 1
+          }),
+        ),
+      )
+      return Effect.asVoid(Effect.forkDetach(again))
+    })
+}
+
 /**
  * States of a row: (none) -> running -> done -> (none: swept, or begun again after 24 h); running
  * -> (none: forgotten) | running (begun again after its lease ended). Only the attempt in the row
@@ -129,10 +159,13 @@ export const makePostgresIdempotency = (
     attempt,
     state: "running" as const,
   })
+  const endLater = laterOnce()
   const ending = (tenant: Tenant, key: string, query: (attempt: string) => Promise<unknown>) =>
     Effect.suspend(() => {
       const attempt = attempts.take(tenant, key)
-      return attempt === undefined ? Effect.void : Effect.asVoid(database.run(() => query(attempt)))
+      return attempt === undefined
+        ? Effect.void
+        : endLater(Effect.asVoid(database.run(() => query(attempt))))
     })
   return {
     begin,
