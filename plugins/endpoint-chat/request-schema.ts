@@ -46,7 +46,7 @@ const JsonSchemaFormat = Schema.Struct({
     default: false,
   }),
   close_on_length: closeOnLength,
-})
+}).annotate({ identifier: "JsonSchemaFormat" })
 
 const ResponseFormat = Schema.Union([
   Schema.Struct({ type: Schema.Literal("text") }),

@@ -10,15 +10,15 @@ const filled = Schema.String.check(Schema.isMinLength(1, { message: "must not be
 const RawImage = Schema.Struct({
   type: Schema.Literal("image"),
   image: filled.annotate({ description: "base64" }),
-})
+}).annotate({ identifier: "EmbeddingRawImage" })
 const UriImage = Schema.Struct({
   type: Schema.Literal("image"),
   image_url: filled.annotate({ description: "data URI" }),
-})
+}).annotate({ identifier: "EmbeddingUriImage" })
 const ChatImage = Schema.Struct({
   type: Schema.Literal("image_url"),
   image_url: Schema.Struct({ url: filled.annotate({ description: "data URI" }) }),
-})
+}).annotate({ identifier: "EmbeddingChatImage" })
 export const ImageItem = Schema.Union([RawImage, UriImage, ChatImage]).annotate({
   identifier: "EmbeddingImage",
 })

@@ -80,3 +80,36 @@ it("an object of any fields says so, one with fields leaves it out", () => {
   expect(Thing).toMatchObject({ properties: { any: { additionalProperties: true } } })
   expect(Thing).not.toHaveProperty("additionalProperties")
 })
+
+it("arrays of different items become one of any of them", () => {
+  const schema = Schema.Struct({
+    input: Schema.Union([
+      Schema.String,
+      Schema.Array(Schema.Int),
+      Schema.Array(Schema.Union([Schema.String, Schema.Boolean])),
+    ]),
+  }).annotate({ identifier: "Thing" })
+  expect(definitionsOf(schema).Thing).toMatchObject({
+    properties: {
+      input: {
+        anyOf: [
+          { type: "string" },
+          {
+            type: "array",
+            items: { anyOf: [{ type: "integer" }, { type: "string" }, { type: "boolean" }] },
+          },
+        ],
+      },
+    },
+  })
+})
+
+it("a field that may only be null is left out, unless it is always there", () => {
+  const schema = Schema.Struct({
+    refused: optional(Schema.Null),
+    first_id: Schema.Null,
+  }).annotate({ identifier: "Thing" })
+  const { Thing } = definitionsOf(schema)
+  expect(Thing).toMatchObject({ properties: { first_id: { type: "null" } } })
+  expect(Thing).not.toHaveProperty("properties.refused")
+})

@@ -37,7 +37,8 @@ const literalsOf = ({ properties }: Node): ReadonlyMap<string, string> => {
   )
 }
 
-const isNull = (node: Json) => isNode(node) && node.type === "null"
+const isNull = (node: Json): boolean =>
+  isNode(node) && (node.type === "null" || (Array.isArray(node.anyOf) && node.anyOf.every(isNull)))
 
 /**
  * Further fields are always allowed, which is what an absent keyword means. Generators read it
@@ -59,6 +60,30 @@ const withSpokenDefault = ({ default: value, ...node }: Node): Node => {
   if (value === undefined || value === "") return node
   const words = `Default: ${JSON.stringify(value)}.`
   return { ...node, description: node.description ? `${node.description} ${words}` : words }
+}
+
+/** A field that may only be left out, as its other values are refused, is no field for clients. */
+const isSayable =
+  (required: Json = []) =>
+  ([key, property]: readonly [string, Json]): boolean =>
+    !isNull(property) || (required as readonly string[]).includes(key)
+
+/**
+ * Arrays of different items become one of any of them: generators can't tell arrays apart. This
+ * allows a mixture that the server refuses.
+ */
+const withOneArray = (anyOf: readonly Json[]): readonly Json[] => {
+  const arrays = anyOf.filter((node) => isNode(node) && node.type === "array") as readonly Node[]
+  if (arrays.length < 2) return anyOf
+  const items = arrays.flatMap(({ items: one = {} }) =>
+    isNode(one) && Array.isArray(one.anyOf) ? (one.anyOf as readonly Json[]) : [one],
+  )
+  const different = new Map(items.map((item) => [JSON.stringify(item), item]))
+  const merged = { type: "array", items: { anyOf: [...different.values()] } }
+  return anyOf.flatMap((node) => {
+    if (node === arrays[0]) return [merged]
+    return arrays.includes(node as Node) ? [] : [node]
+  })
 }
 
 /** With a `discriminator`, if one property tells all members apart. `members` are as they are. */
@@ -117,12 +142,14 @@ export const makeNaming = (definitions: Readonly<Record<string, Json>>) => {
     })
   }
 
-  const fields = (properties: Node, name: string): Node =>
+  const fields = ({ properties, required }: Node, name: string): Node =>
     Object.fromEntries(
-      Object.entries(properties).map(([key, property]) => [
-        key,
-        isNode(property) ? inner(withSpokenDefault(property), name + pascal(key)) : property,
-      ]),
+      Object.entries(properties as Node)
+        .filter(isSayable(required))
+        .map(([key, property]) => [
+          key,
+          isNode(property) ? inner(withSpokenDefault(property), name + pascal(key)) : property,
+        ]),
     )
 
   /** The node itself stays where it is; what is inside of it gets names. */
@@ -130,12 +157,12 @@ export const makeNaming = (definitions: Readonly<Record<string, Json>>) => {
     const { properties, items, additionalProperties: more, anyOf } = node
     const named = withExtras({
       ...withConst(node),
-      ...(isNode(properties) && { properties: fields(properties, name) }),
+      ...(isNode(properties) && { properties: fields(node, name) }),
       ...(isNode(items) && { items: inner(items, singular(name)) }),
       ...(isNode(more) && { additionalProperties: inner(more, `${name}Value`) }),
     })
     if (!Array.isArray(anyOf)) return named
-    const all = members(anyOf, name)
+    const all = members(withOneArray(anyOf), name)
     return unionOf(named, all, all.map(components.resolve))
   }
 

@@ -86,14 +86,16 @@ const mediaOf = (
 
 // JSON Schema has no bytes; this is what generators know
 const binary = { type: "string", format: "binary" }
-/** The content of a reply in bytes; beside JSON, a text is a text. */
-const bytesOf = ({ mediaTypes = [], reply }: Endpoint): Json =>
-  Object.fromEntries(
-    mediaTypes.map((type) => {
-      const isText = reply !== undefined && type.startsWith("text/")
-      return [type.split(";")[0]!, { schema: isText ? { type: "string" } : binary }]
-    }),
+/** The content of a reply in bytes; where a text is what is meant, generators read it as one. */
+const bytesOf = ({ mediaTypes = [], reply }: Endpoint): Json => {
+  const isForText = reply !== undefined || mediaTypes[0]?.startsWith("text/") === true
+  return Object.fromEntries(
+    mediaTypes.map((type) => [
+      type.split(";")[0]!,
+      { schema: isForText && type.startsWith("text/") ? { type: "string" } : binary },
+    ]),
   )
+}
 
 const requestBody = (endpoint: Endpoint, book: SchemaBook): Json => {
   const media = mediaOf(endpoint, book)

@@ -65,7 +65,11 @@ describe("on a port of its own", () => {
 
   it("takes a bearer, too", async () => {
     const { own } = await open({ ...settings, bearer })
-    expect((await read(own)).status).toBe(401)
+    const refused = await read(own)
+    expect([refused.status, refused.headers.get("x-content-type-options")]).toEqual([
+      401,
+      "nosniff",
+    ])
     expect((await read(own, `Bearer ${bearer}`)).status).toBe(200)
   })
 

@@ -89,6 +89,7 @@ export const serveMetrics = (
     const failed = (cause: unknown) =>
       log.error("metrics.request_failed", "the metrics could not be read", { cause: String(cause) })
     server.on("request", (req, res) => {
+      res.setHeader("X-Content-Type-Options", "nosniff")
       answer(settings, metrics, req, res).catch((cause) => {
         failed(cause)
         res.destroy()

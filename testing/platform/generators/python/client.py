@@ -46,6 +46,7 @@ from rakit_client.models.files_list_order import FilesListOrder
 from rakit_client.models.files_list_purpose import FilesListPurpose
 from rakit_client.models.image_block import ImageBlock
 from rakit_client.models.image_block_image_url import ImageBlockImageUrl
+from rakit_client.models.json_schema_format import JsonSchemaFormat
 from rakit_client.models.json_schema_type_0 import JsonSchemaType0
 from rakit_client.models.model_list import ModelList
 from rakit_client.models.new_webhook import NewWebhook
@@ -53,9 +54,6 @@ from rakit_client.models.receipt import Receipt
 from rakit_client.models.rerank_request import RerankRequest
 from rakit_client.models.rerank_response import RerankResponse
 from rakit_client.models.response_format_json_schema import ResponseFormatJsonSchema
-from rakit_client.models.response_format_json_schema_json_schema import (
-    ResponseFormatJsonSchemaJsonSchema,
-)
 from rakit_client.models.text_block import TextBlock
 from rakit_client.models.tool import Tool
 from rakit_client.models.tool_choice_function import ToolChoiceFunction
@@ -156,7 +154,7 @@ structured = of(
             messages=messages,
             response_format=ResponseFormatJsonSchema(
                 type_="json_schema",
-                json_schema=ResponseFormatJsonSchemaJsonSchema(
+                json_schema=JsonSchemaFormat(
                     name="city", schema=JsonSchemaType0.from_dict(parameters), strict=True
                 ),
             ),
