@@ -140,3 +140,44 @@ it("all connections are ended: a moment later calls go on", async () => {
   )
   await sound(config, server.env)
 })
+
+it("a batch waits for it: each line is answered and paid once, and none fails", async () => {
+  const database = kept(await startStoppableDatabase())
+  const config = writeMoneyConfig(folder, { freeCreditIdr: 100_000 })
+  const server = kept(await start(config, database.url))
+  const client = new OpenAI({ apiKey, baseURL: `${server.url}/v1`, maxRetries: 8 })
+  const lines = Array.from({ length: 120 }, (_, i) => ({
+    custom_id: `line-${i}`,
+    method: "POST",
+    url: "/v1/chat/completions",
+    body: chat(150, false),
+  }))
+  const text = lines.map((line) => JSON.stringify(line)).join("\n")
+  const file = await client.files.create({
+    purpose: "batch",
+    file: new File([text], "lines.jsonl"),
+  })
+  const { id } = await client.batches.create({
+    input_file_id: file.id,
+    endpoint: "/v1/chat/completions",
+    completion_window: "24h",
+  })
+  await vi.waitFor(
+    async () =>
+      expect((await client.batches.retrieve(id)).request_counts?.completed).toBeGreaterThan(0),
+    60_000,
+  )
+  await database.stop()
+  await vi.waitFor(() => expect(server.output().stderr).toContain("waits_for_outage"), 60_000)
+  await database.start()
+  await vi.waitFor(
+    async () => expect((await client.batches.retrieve(id)).status).toBe("completed"),
+    120_000,
+  )
+  const { request_counts } = await client.batches.retrieve(id)
+  expect(request_counts).toEqual({ total: 120, completed: 120, failed: 0 })
+  expect((await standing(database)).filter((states) => !states.includes("voided"))).toEqual([
+    expect.stringMatching(/^120 settled/),
+  ])
+  await sound(config, server.env)
+})
