@@ -58,7 +58,8 @@ it.runIf(process.platform === "linux")(
       expect(made.map(({ status, json }) => [status, json.bytes])).toEqual(
         made.map(() => [200, bytes.length]),
       )
-      expect(peak - before).toBeLessThan(60)
+      // of 400 MB; what is more than some buffers is garbage not collected yet
+      expect(peak - before).toBeLessThan(120)
     } finally {
       await platform.close()
     }
