@@ -5,6 +5,7 @@ import { container } from "tsyringe"
 import { expect, test } from "vitest"
 import { provide, resolve, resolveAll, Tokens } from "../../core/tokens.ts"
 import { fakeLog } from "../../testing/fakes/log.ts"
+import { fakeMetrics } from "../../testing/fakes/metrics.ts"
 import { openTestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
 
@@ -12,6 +13,7 @@ test("start provides the database and its ping, for as long as the Scope is open
   const { url, close } = await openTestDatabase()
   const fixture = container.createChildContainer()
   provide(fixture, Tokens.log, fakeLog())
+  provide(fixture, Tokens.metrics, fakeMetrics())
   provide(fixture, Tokens.deployment, {
     name: "shop",
     dataDir: "/nonexistent",
