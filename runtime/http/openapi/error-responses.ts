@@ -72,7 +72,7 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   model_loading: withModel,
   server_starting: always,
   backend_timeout: withModel,
-  storage_full: guarded,
+  storage_full: (endpoint) => guarded(endpoint) || signing(endpoint),
 }
 
 export const codesOf = (endpoint: Endpoint): readonly ErrorCode[] =>
