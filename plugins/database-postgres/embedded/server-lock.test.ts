@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -64,9 +64,12 @@ test.skipIf(process.platform !== "linux")(
 
 /** Its child ends, and nobody asks how. */
 const startWithZombie = async () => {
-  const parent = spawn("sh", ["-c", "true & echo $!; exec sleep 60"])
+  const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"])
   const [text] = (await once(parent.stdout, "data")) as [Buffer]
   const pid = Number(text.toString())
+  // the shell would ask; what it becomes does not
+  await vi.waitUntil(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8").trim() === "sleep")
+  process.kill(pid, "SIGKILL")
   await vi.waitUntil(() => isZombie(pid))
   return { parent, pid }
 }

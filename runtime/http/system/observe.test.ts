@@ -100,7 +100,10 @@ describe("one line of the log for each request", () => {
 
   it("of a stream whose client left, with what was produced until then", async () => {
     const events = Stream.concat(Stream.make({ n: 1 }), Stream.never)
-    await open(streaming(events))
+    fixture = await openHttpFixture({
+      endpoints: [streaming(events)],
+      timings: { halfClosedCheckMs: 1 },
+    })
     const abort = new AbortController()
     const reply = await post(`${fixture.url}/v1/stream`, "{}", authorized, {
       signal: abort.signal,
