@@ -19,6 +19,7 @@ const slow = defineEndpoint({
 })
 beforeAll(async () => {
   const timings = {
+    halfClosedCheckMs: 10,
     headersTimeoutMs: 300,
     requestTimeoutMs: 600,
     timeoutCheckMs: 50,
