@@ -25,46 +25,54 @@ export interface BodyBudget {
   open(account: string): Reservation
 }
 
+const sizeOf = (bytes: number) => (bytes > smallBodyBytes ? "large" : "small")
+
 const busy = (code: "backend_busy" | "concurrency_exceeded", message: string) =>
   apiError(code, message, { retryAfterMs: 2_000 })
 const tooMany = () => busy("backend_busy", "The server holds too many large bodies at the moment.")
 const tooManyOfAccount = () =>
-  busy("concurrency_exceeded", "The account's requests in flight have too large bodies together.")
+  busy(
+    "concurrency_exceeded",
+    "The bodies of the account's requests in flight are too large together.",
+  )
 
 /**
  * The memory that bodies may take together. Small ones have a part of their own, a quarter: large
- * ones never lock them out.
+ * ones never lock them out. No account may take more than half of that part, and all requests
+ * without an account count as one.
  */
 export const makeBodyBudget = ({
   maxBufferedBytes,
   maxBufferedBytesPerAccount,
 }: BodyMemory): BodyBudget => {
-  const held = { small: 0, large: 0 }
-  const heldBy = new Map<string, number>()
-  const most = {
-    small: Math.max(maxBufferedBytes / 4, smallBodyBytes),
-    large: maxBufferedBytes,
+  const smallPart = Math.max(maxBufferedBytes / 4, smallBodyBytes)
+  const most = { small: smallPart, large: maxBufferedBytes }
+  const mostOfAccount = {
+    small: Math.max(smallPart / 2, smallBodyBytes),
+    large: maxBufferedBytesPerAccount,
   }
+  const held = { small: 0, large: 0 }
+  const heldBy = new Map<string, { small: number; large: number }>()
   const open = (account: string): Reservation => {
     let bytes = 0
     const move = (change: number) => {
-      const before = bytes
+      const from = sizeOf(bytes)
+      const to = sizeOf(bytes + change)
+      const ofAccount = heldBy.get(account) ?? { small: 0, large: 0 }
+      for (const counts of [held, ofAccount]) {
+        counts[from] -= bytes
+        counts[to] += bytes + change
+      }
       bytes += change
-      const [from, to] = [before, bytes].map((size) => (size > smallBodyBytes ? "large" : "small"))
-      held[from as "small"] -= before
-      held[to as "small"] += bytes
-      const ofAccount = (heldBy.get(account) ?? 0) + change
-      if (ofAccount > 0) heldBy.set(account, ofAccount)
+      if (ofAccount.small + ofAccount.large > 0) heldBy.set(account, ofAccount)
       else heldBy.delete(account)
     }
     return {
       grow: (more) => {
-        const next = bytes + more
-        const isLarge = next > smallBodyBytes
-        const [all, limit] = isLarge ? [held.large, most.large] : [held.small, most.small]
-        const isCounted = isLarge === bytes > smallBodyBytes
-        if (all + (isCounted ? more : next) > limit) return tooMany()
-        if (isLarge && (heldBy.get(account) ?? 0) + more > maxBufferedBytesPerAccount)
+        const size = sizeOf(bytes + more)
+        const added = size === sizeOf(bytes) ? more : bytes + more
+        if (held[size] + added > most[size]) return tooMany()
+        if ((heldBy.get(account)?.[size] ?? 0) + added > mostOfAccount[size])
           return tooManyOfAccount()
         move(more)
         return undefined
