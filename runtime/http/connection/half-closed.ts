@@ -27,7 +27,8 @@ export const serveHalfClosed = (server: Server, inFlight: InFlight, checkMs: num
     for (const { res } of owed) if (!res.headersSent) res.shouldKeepAlive = false
     let checks = 0
     const check = () => {
-      const [first] = inFlight.owedBy(socket)
+      // no request follows the end, so nothing is looked up again: many may be half-closed
+      const first = owed.find(({ res }) => !res.writableEnded)
       if (first?.streaming)
         return void (first.res.writableNeedDrain || first.res.write(": ping\n\n"))
       const isDue = ++checks === quietChecks && first?.req.httpVersion === "1.1"

@@ -21,11 +21,9 @@ export const leavesBodyUnread = ({ req, res }: Exchange): boolean => {
 
 /**
  * Closing a socket with unread bytes sends a reset, which can destroy a reply that the client has
- * not read yet (RFC 9112,
- * section 9.6). So the rest of the body is discarded for up to `lingerMs` before the response ends.
- * The reply itself is
- * complete by then: its length was announced. A piece in each turn of the event loop: Node would
- * read megabytes of every such socket at once.
+ * not read yet (RFC 9112, section 9.6). So the rest of the body is discarded for up to `lingerMs`
+ * before the response ends. The reply itself is complete by then: its length was announced. A piece
+ * in each turn of the event loop: Node would read megabytes of every such socket at once.
  */
 export const endAfterDiscarding = ({ req, res }: Exchange, lingerMs: number): void => {
   const timer = setTimeout(finish, lingerMs)

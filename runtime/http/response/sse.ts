@@ -53,20 +53,21 @@ export const sendEvents = (
     const ping = Effect.sync(() => {
       if (!res.writableNeedDrain && !res.destroyed) res.write(pingFrame)
     })
-    const open = Effect.gen(function* () {
-      if (res.destroyed) return yield* Effect.interrupt
+    // in one step: the first event, `headMs` and a ping may come together
+    const ensureOpen = Effect.suspend(() => {
+      if (exchange.streaming) return Effect.void
+      if (res.destroyed) return Effect.interrupt
       res.writeHead(reply.status, {
         ...streamHeaders,
         ...(canTrail(exchange) && { trailer: `${costTrailer}, ${timingTrailer}` }),
         ...reply.headers,
       })
       exchange.streaming = true
-      yield* Effect.acquireRelease(
+      return Effect.acquireRelease(
         Effect.sync(() => options.countOpen(1)),
         () => Effect.sync(() => options.countOpen(-1)),
       )
     })
-    const ensureOpen = Effect.suspend(() => (exchange.streaming ? Effect.void : open))
     if (req.method === "HEAD") {
       yield* ensureOpen
       res.end()
