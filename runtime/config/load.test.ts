@@ -92,6 +92,14 @@ describe("loadConfig", () => {
     expect(refusal(text)).toContain(message)
   })
 
+  it("takes no password in the address of a collector: the log names that address", () => {
+    const otel = (endpoint: string) => `plugins: {}\notel: { endpoint: "${endpoint}" }`
+    expect(load(otel("https://otel.example.com/v1/traces")).otel.endpoint).toContain("otel")
+    const text = refusal(otel("https://me:hunter2@otel.example.com"))
+    expect(text).toContain("otel.endpoint: must be http(s)://host")
+    expect(text).not.toContain("hunter2")
+  })
+
   it("says that there is no file", () => {
     expect(() => loadConfig("/nowhere/deployment.yaml", {})).toThrow("there is no such file")
   })

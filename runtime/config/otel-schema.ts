@@ -5,8 +5,8 @@ import { withDefault } from "./with-default.ts"
 export const OtelConfig = Schema.Struct({
   endpoint: withDefault(
     Schema.String.check(
-      Schema.isPattern(/^(https?:\/\/[^\s?#]+)?$/, {
-        message: "must be http(s)://host[:port][/path], or empty",
+      Schema.isPattern(/^(https?:\/\/[^\s?#@]+)?$/, {
+        message: "must be http(s)://host[:port][/path] without a password, or empty",
       }),
     ),
     "",
