@@ -72,7 +72,10 @@ const answer = async (
   if (req.url?.split("?")[0] !== "/metrics")
     return refuse(apiError("not_found", "This port serves /metrics only."), 404)
   if (req.method !== "GET" && req.method !== "HEAD")
-    return refuse(apiError("method_not_allowed", undefined, { headers: { allow: "GET" } }), 405)
+    return refuse(
+      apiError("method_not_allowed", undefined, { headers: { allow: "GET, HEAD" } }),
+      405,
+    )
   if (!mayRead(settings, req)) return refuse(refusal, 401)
   const text = await metrics.expose()
   res.writeHead(200, { "content-type": metrics.contentType, "cache-control": "no-store" })
