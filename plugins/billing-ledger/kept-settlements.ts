@@ -1,4 +1,4 @@
-import { Effect, Exit, Option } from "effect"
+import { Effect, Exit, Option, Semaphore } from "effect"
 import { type Log, type Metrics, PortError, type Settlement } from "../../core/index.ts"
 import { isAboutItems } from "./failure.ts"
 import { makeGroupCommit } from "./group-commit.ts"
@@ -29,6 +29,13 @@ export interface KeptSettlements {
 const maxKept = 100_000
 const perTurn = 128
 const perWrite = 1_000
+
+const tooMany = () =>
+  new PortError({
+    port: "billing",
+    message: `${maxKept} settlements already wait for the database`,
+    why: "unavailable",
+  })
 
 /** Writes to the journal, many at once; what it does not take is `unwritten`. */
 const makeWrites = ({ journal, log }: KeptSettlementsDeps, isKept: (id: string) => boolean) => {
@@ -77,14 +84,7 @@ export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements 
   const keep = (item: Settlement): Effect.Effect<void, PortError> =>
     Effect.suspend(() => {
       if (kept.has(item.id)) return Effect.void
-      if (kept.size >= maxKept)
-        return Effect.fail(
-          new PortError({
-            port: "billing",
-            message: `${maxKept} settlements already wait for the database`,
-            why: "unavailable",
-          }),
-        )
+      if (kept.size >= maxKept) return Effect.fail(tooMany())
       if (kept.size === 0)
         log.warn(
           "ledger.settlements_kept",
@@ -106,7 +106,7 @@ export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements 
       return undefined
     })
 
-  const settleAll = Effect.gen(function* () {
+  const settleKept = Effect.gen(function* () {
     if (kept.size === 0) return
     const total = kept.size
     while (kept.size > 0) {
@@ -122,13 +122,16 @@ export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements 
     if (journal) yield* journal.clear(() => kept.size === 0)
   })
 
+  // twice at once would settle a call twice in one statement
+  const settleAll = Semaphore.makeUnsafe(1).withPermits(1)(settleKept)
+
   const adopt = (isAlive: (replica: string) => boolean) =>
     Effect.gen(function* () {
       if (!journal) return
       for (const [replica, items] of yield* journal.others) {
         yield* Effect.forEach(items, keep, { concurrency: perWrite, discard: true })
         if (isAlive(replica) || items.some(({ id }) => unwritten.has(id))) continue
-        yield* journal.remove(replica)
+        yield* journal.remove(replica, items.length)
       }
     })
 

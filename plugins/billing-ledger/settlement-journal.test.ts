@@ -16,13 +16,21 @@ import { Effect } from "effect"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { type Settlement, usageOf, uuidV7 } from "../../core/index.ts"
 import { mountSmallDisk } from "../../testing/small-disk.ts"
-import { makeSettlementJournal, settlementsIn } from "./settlement-journal.ts"
+import {
+  makeSettlementJournal,
+  type SettlementJournal,
+  settlementsIn,
+} from "./settlement-journal.ts"
 
 let folder: string
+const opened: SettlementJournal[] = []
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "rakit-journal-"))
 })
-afterEach(() => rm(folder, { recursive: true, force: true }))
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map(({ close }) => run(close)))
+  await rm(folder, { recursive: true, force: true })
+})
 
 const run = Effect.runPromise
 const items = (n: number): readonly Settlement[] =>
@@ -34,11 +42,11 @@ const items = (n: number): readonly Settlement[] =>
     httpStatus: 200,
   }))
 const small = { reservedBytes: 4_096, maxBytes: 100_000 }
-const fresh = (replica: string = randomUUID()) => ({
-  replica,
-  path: join(folder, `${replica}.jsonl`),
-  journal: makeSettlementJournal(folder, replica, small),
-})
+const fresh = (replica: string = randomUUID()) => {
+  const journal = makeSettlementJournal(folder, replica, small)
+  opened.push(journal)
+  return { replica, path: join(folder, `${replica}.jsonl`), journal }
+}
 /** What a process that starts after a kill finds. */
 const found = async (replica: string) => (await run(fresh().journal.others)).get(replica) ?? []
 
@@ -93,6 +101,24 @@ test("a file with something in it stays when it is closed, for its owner only", 
   await run(journal.close)
   expect(await found(replica)).toHaveLength(1)
   expect((await stat(path)).mode & 0o777).toBe(0o600)
+})
+
+test("what comes after it was closed is kept beside what came before", async () => {
+  const { replica, journal } = fresh()
+  const all = items(3)
+  await run(journal.append(all.slice(0, 2)))
+  await run(journal.close)
+  await run(journal.append(all.slice(2)))
+  expect(await found(replica)).toEqual(all)
+})
+
+test("a file that has grown since it was read stays", async () => {
+  const [{ replica, journal }, other] = [fresh(), fresh()]
+  await run(journal.append(items(2)))
+  await run(other.journal.remove(replica, 1))
+  expect(await found(replica)).toHaveLength(2)
+  await run(other.journal.remove(replica, 2))
+  expect(await readdir(folder)).not.toContain(`${replica}.jsonl`)
 })
 
 test("a file that another server took is made again", async () => {

@@ -14,7 +14,8 @@ export interface SettlementJournal {
   clear(isEmpty: () => boolean): Effect.Effect<void, PortError>
   /** The journals of other replicas, dead or living, by replica. */
   readonly others: Effect.Effect<ReadonlyMap<string, readonly Settlement[]>, PortError>
-  remove(replica: string): Effect.Effect<void, PortError>
+  /** Unless it has more than `known` settlements: its replica lives after all. */
+  remove(replica: string, known: number): Effect.Effect<void, PortError>
   /** Removes the file if nothing is kept in it. */
   readonly close: Effect.Effect<void>
 }
@@ -50,14 +51,58 @@ const fromLine = (line: string): Settlement | undefined => {
 export const settlementsIn = (text: string): readonly Settlement[] =>
   text.split("\n").flatMap((line) => fromLine(line) ?? [])
 
-/** Writes over the reserved zeros: files of most file systems need no new room for that. */
+/** A new file survives a crash of the machine only once its folder is on the disk, too. */
+const syncFolder = async (folder: string) => {
+  const handle = await open(folder, constants.O_RDONLY)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Fills what is missing of the reserved bytes, as far as there is room. */
+const reserve = async (handle: FileHandle, reservedBytes: number) => {
+  const { size } = await handle.stat()
+  const missing = Buffer.alloc(Math.max(0, reservedBytes - size))
+  await handle.write(missing, 0, missing.length, size).catch(() => {})
+}
+
+/** Lines go over the reserved zeros: files of most file systems need no new room for that. */
 const openFile = async (folder: string, path: string, reservedBytes: number) => {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const handle = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
-  // as much as there is room for
-  await handle.write(Buffer.alloc(reservedBytes), 0, reservedBytes, 0).catch(() => {})
-  await handle.sync()
-  return handle
+  try {
+    await reserve(handle, reservedBytes)
+    await handle.sync()
+    await syncFolder(folder)
+    return handle
+  } catch (cause) {
+    await handle.close()
+    throw cause
+  }
+}
+
+const isRemoved = async (file: FileHandle): Promise<boolean> => (await file.stat()).nlink === 0
+
+/** The files of other replicas. */
+const otherFiles = (folder: string, replica: string) => {
+  const read = async (name: string) =>
+    settlementsIn(await readFile(join(folder, name), "utf8").catch(() => ""))
+  const readAll = async () => {
+    const names = await readdir(folder).catch(() => [])
+    const found = new Map<string, readonly Settlement[]>()
+    for (const name of names) {
+      if (!name.endsWith(suffix) || name === `${replica}${suffix}`) continue
+      found.set(name.slice(0, -suffix.length), await read(name))
+    }
+    return found
+  }
+  const remove = async (other: string, known: number) => {
+    const name = `${other}${suffix}`
+    if ((await read(name)).length <= known) await rm(join(folder, name), { force: true })
+  }
+  return { readAll, remove }
 }
 
 /**
@@ -71,13 +116,14 @@ export const makeSettlementJournal = (
   { reservedBytes, maxBytes }: JournalLimits = defaults,
 ): SettlementJournal => {
   const path = join(folder, `${replica}${suffix}`)
+  const files = otherFiles(folder, replica)
   const oneAtATime = Semaphore.makeUnsafe(1)
   let file: FileHandle | undefined
   let bytes = 0
 
   const opened = async (): Promise<FileHandle> => {
     // another server on this folder has taken the file of a replica that seemed dead
-    if (file && (await file.stat()).nlink === 0) {
+    if (file && (await isRemoved(file))) {
       await file.close()
       file = undefined
       bytes = 0
@@ -85,14 +131,19 @@ export const makeSettlementJournal = (
     file ??= await openFile(folder, path, reservedBytes)
     return file
   }
-  const write = async (items: readonly Settlement[]) => {
-    const lines = Buffer.from(items.map(toLine).join(""))
+  const write = async (lines: Buffer) => {
     if (bytes + lines.length > maxBytes) throw new Error(`it has ${bytes} bytes already`)
     const handle = await opened()
     for (let at = 0; at < lines.length; )
       at += (await handle.write(lines, at, lines.length - at, bytes + at)).bytesWritten
     await handle.datasync()
     bytes += lines.length
+    return handle
+  }
+  const append = async (items: readonly Settlement[]) => {
+    const lines = Buffer.from(items.map(toLine).join(""))
+    // taken while it was written: the other server may not have read these lines
+    if (await isRemoved(await write(lines))) await write(lines)
   }
   const erase = async (isEmpty: () => boolean) => {
     if (bytes === 0 || !file || !isEmpty()) return
@@ -102,16 +153,6 @@ export const makeSettlementJournal = (
     await file.datasync()
     bytes = 0
   }
-  const readOthers = async () => {
-    const names = await readdir(folder).catch(() => [])
-    const found = new Map<string, readonly Settlement[]>()
-    for (const name of names) {
-      if (!name.endsWith(suffix) || name === `${replica}${suffix}`) continue
-      const text = await readFile(join(folder, name), "utf8").catch(() => "")
-      found.set(name.slice(0, -suffix.length), settlementsIn(text))
-    }
-    return found
-  }
   const tried = <A>(what: string, work: () => Promise<A>) =>
     oneAtATime.withPermits(1)(
       Effect.uninterruptible(Effect.tryPromise({ try: work, catch: failed(what) })),
@@ -119,13 +160,11 @@ export const makeSettlementJournal = (
 
   return {
     open: tried("can't be made", async () => void (await opened())),
-    append: (items) => tried("can't be written", () => write(items)),
+    append: (items) => tried("can't be written", () => append(items)),
     clear: (isEmpty) => tried("can't be emptied", () => erase(isEmpty)),
-    others: tried("of another replica can't be read", readOthers),
-    remove: (other) =>
-      tried("of another replica can't be removed", () =>
-        rm(join(folder, `${other}${suffix}`), { force: true }),
-      ),
+    others: tried("of another replica can't be read", files.readAll),
+    remove: (other, known) =>
+      tried("of another replica can't be removed", () => files.remove(other, known)),
     close: Effect.ignore(
       tried("can't be closed", async () => {
         await file?.close()
