@@ -62,7 +62,8 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   instruction_with_image: withModel,
   // mails and sign-ins are limited too
   rate_limit_error: (endpoint) => metered(endpoint) || signing(endpoint) || changing(endpoint),
-  concurrency_exceeded: metered,
+  // large bodies of one account, too
+  concurrency_exceeded: (endpoint) => metered(endpoint) || withBody(endpoint),
   backend_busy: withBody,
   headers_too_large: always,
   internal_error: always,
