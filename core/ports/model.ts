@@ -259,8 +259,8 @@ export interface ModelAbilities {
   readonly modalities: readonly string[]
   /**
    * What it can do beside its task: `tool_use`, `thinking`, `vision`, `structured_output`,
-   * `prompt_caching` ... A request that needs `tool_use` or `thinking` of a model without it is
-   * refused before it is planned.
+   * `prompt_caching` ... A request that needs `tool_use`, `thinking` or `structured_output` of
+   * a model without it is refused before it is planned.
    */
   readonly capabilities: readonly string[]
 }

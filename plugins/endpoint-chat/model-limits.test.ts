@@ -26,7 +26,7 @@ it("refuses by name more tokens than the model's window has", async () => {
   expect(await ask({ max_tokens: 100 })).toMatchObject({ status: 200 })
 })
 
-it("refuses by name thinking and tools of a model that lacks them", async () => {
+it("refuses by name thinking, tools and forms of the answer of a model that lacks them", async () => {
   const { ask } = openSmall()
   const thinking = { chat_template_kwargs: { enable_thinking: true } }
   expect(await ask(thinking)).toMatchObject({
@@ -37,7 +37,17 @@ it("refuses by name thinking and tools of a model that lacks them", async () => 
     status: 400,
     json: { code: "unsupported_parameter", param: "tools" },
   })
+  for (const [param, asked] of [
+    ["response_format", { response_format: { type: "json_object" } }],
+    ["guided_choice", { guided_choice: ["yes", "no"] }],
+    ["structured_outputs.regex", { structured_outputs: { regex: "a+" } }],
+  ] as const)
+    expect(await ask(asked)).toMatchObject({
+      status: 400,
+      json: { code: "unsupported_parameter", param },
+    })
   for (const fine of [
+    { response_format: { type: "text" } },
     { tools: [tool], tool_choice: "none" },
     { chat_template_kwargs: { enable_thinking: false } },
   ])

@@ -3,6 +3,7 @@ import { type ApiError, apiError } from "../../core/errors.ts"
 import type { LoadedModel } from "../../core/ports/model.ts"
 import type { ModelEntry, ServedModel } from "../../core/services/model-entry.ts"
 import type { ChatBody } from "./request-schema.ts"
+import { formatsOf } from "./structured-output.ts"
 
 const askedTokens = ({ max_tokens, max_completion_tokens }: ChatBody) => ({
   tokens: max_tokens ?? max_completion_tokens ?? undefined,
@@ -40,21 +41,29 @@ export const maxTokensOf = (
 /** What a request may ask for that not every model can do. */
 const wishes: readonly {
   readonly capability: string
-  readonly param: string
   readonly what: string
-  wants(body: ChatBody): boolean
+  /** The field that asks for it. */
+  askedBy(body: ChatBody): string | undefined
 }[] = [
   {
     capability: "thinking",
-    param: "chat_template_kwargs.enable_thinking",
     what: "can't think before it answers",
-    wants: ({ chat_template_kwargs }) => chat_template_kwargs?.enable_thinking === true,
+    askedBy: ({ chat_template_kwargs }) =>
+      chat_template_kwargs?.enable_thinking ? "chat_template_kwargs.enable_thinking" : undefined,
   },
   {
     capability: "tool_use",
-    param: "tools",
     what: "can't call tools",
-    wants: ({ tools, tool_choice }) => (tools?.length ?? 0) > 0 && tool_choice !== "none",
+    askedBy: ({ tools, tool_choice }) =>
+      tools?.length && tool_choice !== "none" ? "tools" : undefined,
+  },
+  {
+    capability: "structured_output",
+    what: "can't keep the form of an answer",
+    askedBy: (body) =>
+      body.response_format && body.response_format.type !== "text"
+        ? "response_format"
+        : formatsOf(body)[0]?.param,
   },
 ]
 
@@ -64,12 +73,12 @@ export const checkCapabilities = (
   { id }: ModelEntry,
   { capabilities }: LoadedModel,
 ): Effect.Effect<void, ApiError> => {
-  const beyond = wishes.find(
-    ({ capability, wants }) => !capabilities.includes(capability) && wants(body),
-  )
-  if (!beyond) return Effect.void
-  const { param, what } = beyond
-  return Effect.fail(
-    apiError("unsupported_parameter", `${param}: the model '${id}' ${what}.`, { param }),
-  )
+  for (const { capability, what, askedBy } of wishes) {
+    const param = capabilities.includes(capability) ? undefined : askedBy(body)
+    if (param !== undefined)
+      return Effect.fail(
+        apiError("unsupported_parameter", `${param}: the model '${id}' ${what}.`, { param }),
+      )
+  }
+  return Effect.void
 }
