@@ -2,19 +2,12 @@ import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import {
-  type AdmitRequest,
-  type Database,
-  defaultLimits,
-  PortError,
-  type Settlement,
-  usageOf,
-  uuidV7,
-} from "../../core/index.ts"
-import { type FakeClock, fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
+import { type Database, PortError, type Settlement, usageOf } from "../../core/index.ts"
+import { type FakeClock, fakeClock } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
-import { type LedgerBilling, makeLedgerBilling } from "./ledger-billing.ts"
+import type { LedgerBilling } from "./ledger-billing.ts"
 import { migrations } from "./migrations.ts"
+import { plainCall, plainLedger } from "./testing/plain-ledger.ts"
 
 let test: TestDatabase
 beforeAll(async () => {
@@ -23,19 +16,10 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 }
 let clock: FakeClock
 let ledger: LedgerBilling
 let account: string
-const ledgerOn = (database: Database) =>
-  makeLedgerBilling({
-    database,
-    clock,
-    log: fakeLog(),
-    metrics: fakeMetrics(),
-    settings,
-    replica: randomUUID(),
-  })
+const ledgerOn = (database: Database) => plainLedger(database, clock)
 beforeEach(() => {
   clock = fakeClock()
   ledger = ledgerOn(test.database)
@@ -43,20 +27,7 @@ beforeEach(() => {
 })
 
 const run = Effect.runPromise
-const call = (holdMicros = 0n, id = uuidV7(clock.nowMs())): AdmitRequest => ({
-  id,
-  caller: {
-    tenant: { account, mode: "live" },
-    keyId: `${account}-key`,
-    scopes: ["*"],
-    role: "user",
-    limits: { ...defaultLimits, concurrency: 1000 },
-  },
-  endpoint: "chat.completions",
-  requestId: "r",
-  holdMicros,
-  counts: "all",
-})
+const call = (holdMicros?: bigint, id?: string) => plainCall(account, clock, holdMicros, id)
 const admit = async (request = call()) => {
   await run(ledger.admit(request))
   return request.id

@@ -1,0 +1,42 @@
+import { randomUUID } from "node:crypto"
+import {
+  type AdmitRequest,
+  type Clock,
+  type Database,
+  defaultLimits,
+  uuidV7,
+} from "../../../core/index.ts"
+import { fakeLog, fakeMetrics } from "../../../testing/index.ts"
+import { makeLedgerBilling } from "../ledger-billing.ts"
+
+/** A replica's ledger without the call path around it. */
+export const plainLedger = (database: Database, clock: Clock) =>
+  makeLedgerBilling({
+    database,
+    clock,
+    log: fakeLog(),
+    metrics: fakeMetrics(),
+    settings: { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 },
+    replica: randomUUID(),
+  })
+
+/** The admission of a live call whose limits are of no interest. */
+export const plainCall = (
+  account: string,
+  clock: Clock,
+  holdMicros = 0n,
+  id = uuidV7(clock.nowMs()),
+): AdmitRequest => ({
+  id,
+  caller: {
+    tenant: { account, mode: "live" },
+    keyId: `${account}-key`,
+    scopes: ["*"],
+    role: "user",
+    limits: { ...defaultLimits, concurrency: 1000 },
+  },
+  endpoint: "chat.completions",
+  requestId: "r",
+  holdMicros,
+  counts: "all",
+})
