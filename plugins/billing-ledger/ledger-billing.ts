@@ -34,7 +34,7 @@ export interface LedgerBillingDeps {
 }
 
 export interface LedgerBilling extends Billing {
-  /** Closes in-doubt calls that are due. Those that fail stay in doubt. */
+  /** Closes in-doubt calls that are due; what the database can't take is kept, as any settlement. */
   readonly closeInDoubt: Effect.Effect<void, PortError>
   /** Writes down what `noteRefused` has counted. */
   readonly flushRefused: Effect.Effect<void, PortError>

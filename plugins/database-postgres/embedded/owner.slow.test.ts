@@ -98,8 +98,7 @@ test("a start waits for an owner that is being killed, and gets its server", asy
   const first = await startDatabase(folder, "server")
   await first.ask("create table kept (id serial)")
   const second = spawnDatabase(folder, "server")
-  // it has found the folder in use, or will find it so: either way it must not end
-  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  expect(await second.waits).toBe(true)
   await first.kill()
   const next = await second.greeted
   expect(next.greeting).toBe("ready")

@@ -3,15 +3,16 @@ import { Cause, Effect, Exit, Option, Schema, Scope } from "effect"
 import { CompiledQuery } from "kysely"
 import type { PluginError, PortError } from "../../../core/errors.ts"
 import type { Deployment } from "../../../core/services/deployment.ts"
+import type { Log } from "../../../core/services/log.ts"
 import { fakeLog } from "../../../testing/fakes/log.ts"
 import { openPostgres } from "../postgres.ts"
 import { Settings } from "../settings.ts"
 
 /**
  * A process with the database and nothing else, for tests that kill it: `database-process.ts <data
- * folder> <server|command>`. Writes `ready`, or `failed <message>`. Each line it reads then is SQL,
- * whose rows it writes as JSON; `exit` ends without closing; the end of its input closes
- * everything.
+ * folder> <server|command>`. Writes `waiting` while another server has the folder, then `ready`, or
+ * `failed <message>`. Each line it reads then is SQL, whose rows it writes as JSON; `exit` ends
+ * without closing; the end of its input closes everything.
  */
 const [dataDir = "", mode] = process.argv.slice(2)
 const deployment: Deployment = {
@@ -25,11 +26,18 @@ const scope = Scope.makeUnsafe()
 const settings = Schema.decodeUnknownSync(Settings)({})
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
+const log: Log = {
+  ...fakeLog(),
+  warn: (event) => {
+    if (event === "database.folder_in_use") say("waiting")
+  },
+}
+
 const reason = (exit: Exit.Failure<unknown, PluginError | PortError>): string =>
   Option.getOrUndefined(Cause.findErrorOption(exit.cause))?.message ?? Cause.pretty(exit.cause)
 
 const opened = await Effect.runPromiseExit(
-  openPostgres(settings, { deployment, log: fakeLog() }).pipe(Scope.provide(scope)),
+  openPostgres(settings, { deployment, log }).pipe(Scope.provide(scope)),
 )
 if (Exit.isFailure(opened)) {
   say(`failed ${reason(opened)}`)

@@ -28,6 +28,8 @@ export interface DatabaseProcess {
 }
 
 export interface Starting {
+  /** Whether it waits for another server to leave the folder. */
+  readonly waits: Promise<boolean>
   readonly greeted: Promise<DatabaseProcess>
   kill(): Promise<void>
 }
@@ -62,6 +64,7 @@ export const spawnDatabase = (
   const exit = once(child, "exit").then(() => void children.delete(child))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const next = async () => (await lines.next()).value ?? "gone"
+  const first = next()
   const kill = () => {
     child.kill("SIGKILL")
     return exit
@@ -79,9 +82,10 @@ export const spawnDatabase = (
     return exit
   }
   return {
-    greeted: next().then((greeting) => ({
+    waits: first.then((line) => line === "waiting"),
+    greeted: first.then(async (line) => ({
       pid: child.pid!,
-      greeting,
+      greeting: line === "waiting" ? await next() : line,
       ask,
       close,
       exit: leave,
