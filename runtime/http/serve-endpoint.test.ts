@@ -1,4 +1,4 @@
-import { Effect, Stream } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest"
 import { apiError } from "../../core/errors.ts"
 import { defineEndpoint } from "../../core/ports/endpoint.ts"
@@ -36,13 +36,22 @@ const download = defineEndpoint({
   },
 })
 
+const choosy = defineEndpoint({
+  ...echo,
+  id: "choosy",
+  path: "/v1/choosy",
+  aliases: [],
+  query: Schema.Struct({ n: Schema.optionalKey(Schema.Int) }) as never,
+  refuses: () => apiError("unsupported_parameter"),
+})
+
 let fixture: HttpFixture
 beforeAll(async () => {
   const odd = [
     faulty("defect", Effect.die(new Error("secret detail"))),
     faulty("unprintable", Effect.succeed({ status: 200, json: 1n }) as never),
   ]
-  fixture = await openHttpFixture({ endpoints: [echo, download, ...odd] })
+  fixture = await openHttpFixture({ endpoints: [echo, download, choosy, ...odd] })
 })
 afterAll(() => fixture.close())
 beforeEach(() => (fixture.log.lines as unknown[]).splice(0))
@@ -53,6 +62,11 @@ const sent = async (
   path = "/v1/echo",
 ) => errorOutcome(await post(fixture.url + path, body, headers))
 const ok = JSON.stringify({ model: "m" })
+
+test("a body that can't be read is what is refused, whatever else is wrong", async () => {
+  expect(await sent("{", authorized, "/v1/choosy?n=x")).toEqual([400, "invalid_json", null])
+  expect(await sent(ok, authorized, "/v1/choosy")).toEqual([400, "unsupported_parameter", null])
+})
 
 test("keys", async () => {
   const as = (authorization?: string) =>

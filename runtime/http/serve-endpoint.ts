@@ -59,9 +59,9 @@ const dryRunOf = ({ req }: Exchange): Effect.Effect<boolean, ApiError> => {
 
 /**
  * Sends the refusal of a request through the call path, so that it carries the key's rate headers
- * like any other.
+ * like any other. Nothing else of the request is looked at.
  */
-const refusing = (endpoint: Endpoint, error: ApiError): Endpoint => ({
+const refusing = ({ query: _, refuses: __, ...endpoint }: Endpoint, error: ApiError): Endpoint => ({
   ...endpoint,
   body: "none",
   plan: () => Effect.fail(error),
