@@ -144,7 +144,7 @@ A request is one line of the log, \`request.finished\`, when all of it is known:
 | \`stages_ms\` | the stages of \`Server-Timing\` |
 | \`cut\` | the reply is not whole: the client left, or the server ended |
 
-Probes, pages and their files are logged as \`debug\`. Lines of batches have no log lines of their own; \`rakit_batch_lines_total\` counts them.
+Probes, pages and their files are logged as \`debug\`, unless they fail with 5xx (\`/readyz\` does while models load). Lines of batches have no log lines of their own; \`rakit_batch_lines_total\` counts them.
 
 ## Traces
 

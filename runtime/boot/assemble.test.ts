@@ -37,6 +37,25 @@ it("gives each of two deployments in one process plugins with a state of their o
   )
 })
 
+it.each(["{ maxInputs: 100 }", "none"])(
+  "refuses %s as the settings of a plugin that has none, as any other unknown key",
+  async (settings) => {
+    const file = join(folder, "unknown.yaml")
+    writeFileSync(
+      file,
+      `dataDir: ${folder}\nplugins: { billing-free: {}, endpoint-rerank: ${settings} }\n`,
+    )
+    const assembled = Effect.runPromise(
+      Effect.scoped(assemble(loadConfig(file, {}), "command", fakeLog())),
+    )
+    await expect(assembled).rejects.toThrow(
+      settings === "none"
+        ? /plugins\.endpoint-rerank: expected object/
+        : /endpoint-rerank\.maxInputs: unknown key 'maxInputs'[\s\S]*No settings are known here/,
+    )
+  },
+)
+
 it("keeps pulled models and the secret key below the data folder by default", async () => {
   const server = await startFileServer()
   const body = Buffer.from("weights")

@@ -1,4 +1,4 @@
-import { Result, Schema, SchemaIssue } from "effect"
+import { Result, Schema, SchemaAST, SchemaIssue } from "effect"
 import { retype } from "./interpolate.ts"
 import { type ConfigPath, nearest, type Problem } from "./problems.ts"
 
@@ -30,6 +30,14 @@ const setIn = (value: unknown, path: ConfigPath, next: unknown): unknown => {
     ...(value as object),
     [key]: setIn((value as Record<string | number, unknown>)[key], rest, next),
   }
+}
+
+/** Effect's empty struct takes every value; a plugin without settings takes an empty object only. */
+export const closed = <A>(schema: Schema.Codec<A, unknown>): Schema.Codec<A, unknown> => {
+  const { ast } = schema
+  const isEmpty =
+    SchemaAST.isObjects(ast) && !ast.propertySignatures.length && !ast.indexSignatures.length
+  return isEmpty ? (Schema.Record(Schema.String, Schema.Never) as never) : schema
 }
 
 /** The keys that the schema knows at `path`. */
@@ -65,7 +73,7 @@ const toProblem = (
   path: ConfigPath,
 ): Problem => {
   const at = [...base, ...path]
-  if (message.includes("no excess property")) {
+  if (message.includes("no excess property") || message === "Expected never") {
     const known = knownKeys(schema, path.slice(0, -1))
     const near = nearest(String(path.at(-1)), known)
     const list = known.length ? `Known keys: ${known.join(", ")}.` : "No settings are known here."
@@ -91,11 +99,12 @@ const toProblem = (
  * converted. `base` is the part's own path in the file.
  */
 export const decodePart = <A>(
-  schema: Schema.Codec<A, unknown>,
+  open: Schema.Codec<A, unknown>,
   input: unknown,
   base: ConfigPath,
   fromEnvironment: ReadonlySet<string>,
 ): Result.Result<A, readonly Problem[]> => {
+  const schema = closed(open)
   const decode = Schema.decodeUnknownResult(schema)
   const options = { errors: "all", onExcessProperty: "error" } as const
   const attempt = (value: unknown, retyped: boolean): Result.Result<A, readonly Problem[]> => {

@@ -1,5 +1,6 @@
 import { JsonSchema, Schema } from "effect"
 import { builtinPlugins } from "../../plugins/index.ts"
+import { closed } from "./decode.ts"
 import { DeploymentConfig } from "./schema.ts"
 
 type Node = Record<string, unknown>
@@ -39,7 +40,7 @@ export const configJsonSchema = async (): Promise<Node> => {
   }
   for (const [name, load] of Object.entries(builtinPlugins)) {
     const { plugin } = await load()
-    plugins[name] = { ...(inline(plugin.settings) as Node), description: plugin.about }
+    plugins[name] = { ...(inline(closed(plugin.settings)) as Node), description: plugin.about }
   }
   const deployment = inline(DeploymentConfig)
   const root = (
