@@ -145,8 +145,8 @@ const answerOf = (
     const refusal = barred ?? originRefusal(exchange, endpoint, caller)
     if (refusal) return yield* deps.callPath.run(refusing(endpoint, refusal), input)
     const read = Effect.gen(function* () {
-      const account = caller?.tenant.account ?? ""
-      const reading = readBody(exchange, endpoint, account, deps)
+      const holder = caller?.tenant.account ?? client.address
+      const reading = readBody(exchange, endpoint, holder, deps)
       const { body, digest } = endpoint.body === "none" ? {} : yield* timed(meter, "body", reading)
       record.model = deps.catalogue.entry(modelIn(body))
       return {

@@ -22,7 +22,8 @@ export interface BodyBudget {
   readonly maxBytes: number
   /** What all bodies hold now. */
   heldBytes(): number
-  open(account: string): Reservation
+  /** `holder`: an account, or the address of a client without one. */
+  open(holder: string): Reservation
 }
 
 const sizeOf = (bytes: number) => (bytes > smallBodyBytes ? "large" : "small")
@@ -38,8 +39,7 @@ const tooManyOfAccount = () =>
 
 /**
  * The memory that bodies may take together. Small ones have a part of their own, a quarter: large
- * ones never lock them out. No account may take more than half of that part, and all requests
- * without an account count as one.
+ * ones never lock them out. No holder may take more than half of that part.
  */
 export const makeBodyBudget = ({
   maxBufferedBytes,
@@ -47,32 +47,32 @@ export const makeBodyBudget = ({
 }: BodyMemory): BodyBudget => {
   const smallPart = Math.max(maxBufferedBytes / 4, smallBodyBytes)
   const most = { small: smallPart, large: maxBufferedBytes }
-  const mostOfAccount = {
+  const mostOfHolder = {
     small: Math.max(smallPart / 2, smallBodyBytes),
     large: maxBufferedBytesPerAccount,
   }
   const held = { small: 0, large: 0 }
   const heldBy = new Map<string, { small: number; large: number }>()
-  const open = (account: string): Reservation => {
+  const open = (holder: string): Reservation => {
     let bytes = 0
     const move = (change: number) => {
       const from = sizeOf(bytes)
       const to = sizeOf(bytes + change)
-      const ofAccount = heldBy.get(account) ?? { small: 0, large: 0 }
-      for (const counts of [held, ofAccount]) {
+      const ofHolder = heldBy.get(holder) ?? { small: 0, large: 0 }
+      for (const counts of [held, ofHolder]) {
         counts[from] -= bytes
         counts[to] += bytes + change
       }
       bytes += change
-      if (ofAccount.small + ofAccount.large > 0) heldBy.set(account, ofAccount)
-      else heldBy.delete(account)
+      if (ofHolder.small + ofHolder.large > 0) heldBy.set(holder, ofHolder)
+      else heldBy.delete(holder)
     }
     return {
       grow: (more) => {
         const size = sizeOf(bytes + more)
         const added = size === sizeOf(bytes) ? more : bytes + more
         if (held[size] + added > most[size]) return tooMany()
-        if ((heldBy.get(account)?.[size] ?? 0) + added > mostOfAccount[size])
+        if ((heldBy.get(holder)?.[size] ?? 0) + added > mostOfHolder[size])
           return tooManyOfAccount()
         move(more)
         return undefined

@@ -241,12 +241,13 @@ const readWhole = (
  * Returns a JSON value, a `MultipartBody`, a `Buffer` for `bytes`, or `undefined` for `none`.
  * Order of the checks: announced length (413) -> type (415) -> encoding (415) -> memory (429) ->
  * length as it arrives (413) -> content (400).
- * For a form the encoding is checked before the type. `account`: whose memory it takes.
+ * For a form the encoding is checked before the type. `holder`: whose memory it takes, an account or the
+ * address of a client without one.
  */
 export const readBody = (
   exchange: Exchange,
   endpoint: Endpoint,
-  account: string,
+  holder: string,
   deps: BodyDeps,
 ): Effect.Effect<ReadBody, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
@@ -257,7 +258,7 @@ export const readBody = (
       ? endpoint.maxBodyBytes
       : Math.min(endpoint.maxBodyBytes, deps.budget.maxBytes)
     if (Number(req.headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge(maxBytes)
-    const reservation = deps.budget.open(account)
+    const reservation = deps.budget.open(holder)
     // the decoded body lives as long as the call
     yield* Effect.addFinalizer(() => Effect.sync(reservation.release))
     if (!isForm) return yield* readWhole(exchange, endpoint, reservation, deps)
