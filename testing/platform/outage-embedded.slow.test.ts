@@ -18,10 +18,12 @@ import {
   standing,
   start,
   untilWell,
+  useOutageFixture,
 } from "./outage-fixture.ts"
 import { embeddedIn } from "./stoppable-database.ts"
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 60_000 })
+useOutageFixture()
 
 it("the embedded server is killed: answers in flight arrive, and calls go on", async () => {
   const config = writeMoneyConfig(folder, { freeCreditIdr: 100_000 })

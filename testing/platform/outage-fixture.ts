@@ -9,13 +9,17 @@ export const apiKey = "rk-live-outage-0123456789abcdef0123456789"
 /** The data folder of the running test. */
 export let folder: string
 const closers: (() => Promise<unknown>)[] = []
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "rakit-outage-test-"))
-})
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-  rmSync(folder, { recursive: true, force: true })
-})
+
+/** Makes the folder before each test of the calling file, and closes what was kept after it. */
+export const useOutageFixture = (): void => {
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "rakit-outage-test-"))
+  })
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+}
 
 export const kept = <A extends { close(): unknown }>(one: A): A => {
   closers.push(async () => void (await one.close()))

@@ -18,10 +18,12 @@ import {
   standing,
   start,
   untilWell,
+  useOutageFixture,
 } from "./outage-fixture.ts"
 import { startStoppableDatabase, startWire } from "./stoppable-database.ts"
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 60_000 })
+useOutageFixture()
 
 it("a database that is stopped: answers in flight arrive, new calls are 503, each is paid once", async () => {
   const database = kept(await startStoppableDatabase())
