@@ -55,7 +55,13 @@ const spawnQuiet = (
 ): ChildProcess => {
   const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", TMPDIR: tmpdir(), ...env },
+    env: {
+      PATH: process.env.PATH ?? "",
+      HOME: process.env.HOME ?? "",
+      TMPDIR: tmpdir(),
+      MALLOC_ARENA_MAX: "2", // as `npm start`
+      ...env,
+    },
     stdio: ["ignore", "pipe", errors],
   })
   child.stdout?.setEncoding("utf8")

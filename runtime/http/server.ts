@@ -37,6 +37,7 @@ import { type ApiTitle, describeApi } from "./openapi/document.ts"
 import type { Authenticators } from "./request/authenticate.ts"
 import { makeBodyBudget } from "./request/body-budget.ts"
 import { expectsContinue } from "./request/expect-continue.ts"
+import { makeReclaim } from "./request/reclaim.ts"
 import { makeTurns } from "./request/turns.ts"
 import { makeCors } from "./response/cors.ts"
 import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
@@ -153,7 +154,7 @@ export const makeHttpServer = (
     const { port: metricsPort } = scrape
     if (metricsPort !== undefined)
       yield* serveMetrics({ ...scrape, port: metricsPort }, { metrics, log, limits, timings })
-    const budget = makeBodyBudget(limits)
+    const budget = makeBodyBudget(limits, makeReclaim())
     const bodyBytes = metrics.gauge(
       "rakit_http_body_bytes",
       "Memory that bodies of open requests hold of their budget.",

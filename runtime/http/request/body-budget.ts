@@ -41,10 +41,10 @@ const tooManyOfAccount = () =>
  * The memory that bodies may take together. Small ones have a part of their own, a quarter: large
  * ones never lock them out. No holder may take more than half of that part.
  */
-export const makeBodyBudget = ({
-  maxBufferedBytes,
-  maxBufferedBytesPerAccount,
-}: BodyMemory): BodyBudget => {
+export const makeBodyBudget = (
+  { maxBufferedBytes, maxBufferedBytesPerAccount }: BodyMemory,
+  releasedLarge: () => void = () => {},
+): BodyBudget => {
   const smallPart = Math.max(maxBufferedBytes / 4, smallBodyBytes)
   const most = { small: smallPart, large: maxBufferedBytes }
   const mostOfHolder = {
@@ -77,7 +77,10 @@ export const makeBodyBudget = ({
         move(more)
         return undefined
       },
-      release: () => move(-bytes),
+      release: () => {
+        if (bytes > smallBodyBytes) releasedLarge()
+        move(-bytes)
+      },
     }
   }
   return {
