@@ -44,7 +44,9 @@ const answers = (error: unknown): boolean =>
 export const streamOf = (client: pg.ClientBase): Duplex =>
   (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream
 
-const ask = async (address: pg.ClientConfig, limitMs: number): Promise<void> => {
+/** `triesLeft`: a connection that was made and then ended says little: it is made again. */
+const ask = async (address: pg.ClientConfig, limitMs: number, triesLeft = 1): Promise<void> => {
+  let isConnected = false
   const client = new pg.Client({
     ...address,
     application_name: "rakit watch",
@@ -54,12 +56,15 @@ const ask = async (address: pg.ClientConfig, limitMs: number): Promise<void> => 
   client.on("error", () => {})
   try {
     await client.connect()
+    isConnected = true
     await client.query("select 1")
     await client.end()
   } catch (error) {
     // without a goodbye, for which nobody may answer
     streamOf(client).destroy()
-    if (!answers(error)) throw error
+    if (answers(error)) return
+    if (!isConnected || triesLeft === 0 || unreachable.test(reasonOf(error))) throw error
+    await ask(address, limitMs, triesLeft - 1)
   }
 }
 

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import { sql } from "kysely"
 import { expect } from "vitest"
 import type { Database } from "../../../core/ports/database.ts"
@@ -17,8 +17,9 @@ const cutOthers = (database: Database) =>
     ),
   )
 
-/** Pings until one succeeds: some may still get a terminated connection. */
-const pingUntilWell = (database: Database) => ping(database).pipe(Effect.retry({ times: 50 }))
+/** Pings until one succeeds: an adapter may say for a moment that the server is away. */
+const pingUntilWell = (database: Database) =>
+  ping(database).pipe(Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 500 }))
 
 export const recoveryCases: DatabaseCases = {
   "an error keeps its SQLSTATE and its words": ({ database }) =>
