@@ -91,6 +91,8 @@ test.each([
       })
       // without a heartbeat the replica counts as dead
       const { renew, sweep, release } = makeReplica(db.database, clock, replica, 30_000)
+      // it renews from the start: a replica that begins later leaves for a while what ended before
+      await Effect.runPromise(Effect.all([renew, release]))
       const expireOpen = () => Effect.runPromise(Effect.asVoid(sweep))
       const expireDue = () => Effect.runPromise(Effect.asVoid(Effect.all([renew, sweep, release])))
       const seen = await runSchedule(steps, {
