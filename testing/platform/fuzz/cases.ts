@@ -147,7 +147,8 @@ const pathOf = (
   const objectFor = (name: string) => {
     const kind = kindBefore(operation.path, name)
     const own = world.known.of(operation.access === "public" ? everybody : owner, kind)
-    const free = own.filter(({ id }) => !(changes && world.kept.has(id)))
+    // a name with a folder belongs to another template
+    const free = own.filter(({ id }) => !id.includes("/") && !(changes && world.kept.has(id)))
     return free.length > 0 ? random.pick(free) : undefined
   }
   const last = names.length > 0 ? objectFor(names.at(-1)!) : undefined
