@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from "node:fs"
+import { existsSync, mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 
 /**
@@ -8,7 +8,7 @@ import { dirname } from "node:path"
 export const makeFolders = (folder: string, mode = 0o777): void => {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return
   const above = dirname(folder)
-  if (above !== folder) makeFolders(above, mode)
+  if (!existsSync(above)) makeFolders(above, mode)
   try {
     mkdirSync(folder, { mode })
   } catch (cause) {
