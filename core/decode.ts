@@ -55,8 +55,11 @@ const keptDecoders = (
 ) => {
   const decoders = new WeakMap<object, Decoder>()
   return (schema: Schema.Codec<unknown, Json>): Decoder => {
-    const decoder = decoders.get(schema) ?? Schema.decodeUnknownResult(codecOf(schema))
-    decoders.set(schema, decoder)
+    let decoder = decoders.get(schema)
+    if (!decoder) {
+      decoder = Schema.decodeUnknownResult(codecOf(schema))
+      decoders.set(schema, decoder)
+    }
     return decoder
   }
 }

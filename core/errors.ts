@@ -155,7 +155,7 @@ export class PortError extends Data.TaggedError("PortError")<{
 const outageRetryMs = 5_000
 
 /** What a client sees of a failed port. */
-export const portFailure = ({ why }: PortError): ApiError => {
+export const portFailure = ({ why }: Pick<PortError, "why">): ApiError => {
   if (why === "busy") return apiError("server_busy")
   if (why === "unavailable")
     return apiError("database_unavailable", undefined, { retryAfterMs: outageRetryMs })

@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import { type ApiError, apiError, PortError, portFailure } from "../errors.ts"
+import { type ApiError, apiError, portFailure } from "../errors.ts"
 import type { Plan, PlanError, Reply } from "../ports/endpoint.ts"
 import type { Log } from "../services/log.ts"
 
@@ -23,7 +23,7 @@ const maskError =
         return apiError("payload_too_large")
       case "StorageFull":
         log.error("storage.full", "the disk is full", { key: error.key })
-        return portFailure(new PortError({ port: "storage", message: "full", why: "full" }))
+        return portFailure({ why: "full" })
       default:
         return error
     }
