@@ -6,6 +6,19 @@ import type { Json, Strings } from "./json.ts"
 export const optional = <S extends Schema.Top>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema))
 
+/** A field or parameter that is `value` where it is missing; schemas written from it show both. */
+export const withDefault = <S extends Schema.Top>(
+  schema: S,
+  value: S["Encoded"],
+  description?: string,
+) =>
+  (
+    (schema as Schema.Top).annotate({
+      default: value,
+      ...(description !== undefined && { description }),
+    }) as S
+  ).pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
+
 type Path = ReadonlyArray<PropertyKey | { readonly key: PropertyKey }>
 
 /** `["messages", 0, "content"]` -> `messages[0].content` */

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { withDefault } from "./decode.ts"
 import { type ApiError, apiError, type PortError } from "./errors.ts"
 
 /**
@@ -20,24 +21,18 @@ export const badQuery = (param: string, rule: string): ApiError =>
 /** Ids are made by this server: anything else names nothing and is refused before the database. */
 export const isId = (text: string): boolean => /^[\x21-\x7e]{1,100}$/.test(text)
 
-/** A parameter with a default, which the API document shows and a request without it gets. */
-export const queryDefault = <S extends Schema.Top>(schema: S, value: S["Encoded"]) =>
-  ((schema as Schema.Top).annotate({ default: value }) as S).pipe(
-    Schema.withDecodingDefaultKey<S>(Effect.succeed(value)),
-  )
-
 export const wordOf = <const Words extends readonly string[]>(words: Words) =>
   Schema.Literals(words).annotate({ message: `must be one of ${words.join(", ")}` })
 
 /** One of `words`, the first by default. */
 export const wordQuery = <const Words extends readonly [string, ...string[]]>(words: Words) =>
-  queryDefault(wordOf(words), words[0] as Words[number])
+  withDefault(wordOf(words), words[0] as Words[number])
 
 const limitMessage = `must be a whole number from 1 to ${maxLimit}`
 
 /** The parameters of every list, to spread into an endpoint's `query`. */
 export const pageQuery = {
-  limit: queryDefault(
+  limit: withDefault(
     Schema.Int.check(
       Schema.isBetween({ minimum: 1, maximum: maxLimit }, { message: limitMessage }),
     ).annotate({ description: "How many items at most." }),

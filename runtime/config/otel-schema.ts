@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { withDefault } from "./with-default.ts"
+import { withDefault } from "../../core/decode.ts"
 
 /** OpenTelemetry traces of requests, exported as OTLP over HTTP. */
 export const OtelConfig = Schema.Struct({

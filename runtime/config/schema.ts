@@ -1,11 +1,11 @@
 import { Effect, Schema } from "effect"
+import { withDefault } from "../../core/decode.ts"
 import { defaultBatchPriceFactor } from "../../core/pricing.ts"
 import { parseNetwork } from "../http/connection/client-address.ts"
 import { defaultHttpLimits } from "../http/limits.ts"
 import { isOriginEntry } from "../http/response/cors.ts"
 import { defaultHttpTimings } from "../http/timings.ts"
 import { OtelConfig } from "./otel-schema.ts"
-import { withDefault } from "./with-default.ts"
 
 const strings = Schema.Array(Schema.String)
 const rupiah = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }))

@@ -8,10 +8,10 @@ import {
   freePlan,
   type Json,
   type PortError,
-  queryDefault,
   type Reply,
   rupiahNumber,
   type WhenStarted,
+  withDefault,
   wordQuery,
 } from "../../../core/index.ts"
 import { csvHeaders, csvLine, csvType, number, text } from "../csv.ts"
@@ -59,7 +59,7 @@ interface Asked extends Range {
 const UsageQuery = Schema.Struct({
   ...rangeQuery,
   account: accountQuery,
-  group_by: queryDefault(
+  group_by: withDefault(
     Schema.String.annotate({ description: `Some of ${groups.join(",")}, with commas between.` }),
     "",
   ),
