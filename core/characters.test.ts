@@ -1,12 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import {
-  firstCharacters,
-  hasHiddenCharacters,
-  isLongerThan,
-  isVisible,
-  lastCharacters,
-} from "./characters.ts"
+import { firstCharacters, hasHiddenCharacters, isLongerThan, isVisible } from "./characters.ts"
 
 // lone surrogates too: JSON may contain them
 const texts = fc
@@ -19,9 +13,6 @@ it("counts and cuts by code points, as the iterator of strings does", () => {
       const points = [...text]
       expect(isLongerThan(text, count)).toBe(points.length > count)
       expect(firstCharacters(text, count)).toBe(points.slice(0, count).join(""))
-      expect(lastCharacters(text, count)).toBe(
-        points.slice(Math.max(0, points.length - count)).join(""),
-      )
     }),
     { numRuns: 1000 },
   )

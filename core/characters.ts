@@ -17,14 +17,6 @@ export const isLongerThan = (text: string, characters: number): boolean =>
 export const firstCharacters = (text: string, count: number): string =>
   text.length <= count ? text : text.slice(0, endOfFirst(text, count))
 
-export const lastCharacters = (text: string, count: number): string => {
-  if (text.length <= count) return text
-  let at = text.length
-  for (let n = 0; n < count && at > 0; n++)
-    at -= at > 1 && (text.codePointAt(at - 2) ?? 0) > 0xffff ? 2 : 1
-  return text.slice(at)
-}
-
 /**
  * Control characters, line separators, lone surrogates, and characters without a glyph: what can't
  * be seen, or changes how the rest is shown (bidirectional marks display `exe.jpg` as `gpj.exe`).

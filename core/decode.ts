@@ -11,13 +11,11 @@ export const withDefault = <S extends Schema.Top>(
   schema: S,
   value: S["Encoded"],
   description?: string,
-) =>
-  (
-    (schema as Schema.Top).annotate({
-      default: value,
-      ...(description !== undefined && { description }),
-    }) as S
-  ).pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
+) => {
+  const notes = { default: value, ...(description !== undefined && { description }) }
+  const annotated = (schema as Schema.Top).annotate(notes) as S
+  return annotated.pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
+}
 
 type Path = ReadonlyArray<PropertyKey | { readonly key: PropertyKey }>
 

@@ -75,21 +75,15 @@ export const withKeyHeaders = <A, R>(
       Effect.sync(() => noteRefused(deps, endpoint, input, caller, error)),
     ),
     Effect.catchTag("ApiError", (error) =>
-      Effect.flatMap(
-        hasRateHeaders(error) || isOutage(error) ? Effect.succeed({}) : peeked,
-        (rate) => {
-          const numbered: Strings = isNumbered(error)
-            ? {}
-            : { "x-call-id": deps.ids.call(), "x-cost-idr": "0" }
-          return Effect.fail(
-            withErrorHeaders(error, {
-              ...numbered,
-              ...rate,
-              "server-timing": meter.serverTiming(),
-            }),
-          )
-        },
-      ),
+      Effect.gen(function* () {
+        const rate: Strings = hasRateHeaders(error) || isOutage(error) ? {} : yield* peeked
+        const number: Strings = { "x-call-id": deps.ids.call(), "x-cost-idr": "0" }
+        return yield* withErrorHeaders(error, {
+          ...(!isNumbered(error) && number),
+          ...rate,
+          "server-timing": meter.serverTiming(),
+        })
+      }),
     ),
   )
 }

@@ -110,3 +110,14 @@ it("a shortened vector has norm 1 and the direction of the prefix; zeros stay ze
     { numRuns: runs(500) },
   )
 })
+
+it("drops a long text from the asked end, and no half of a surrogate pair", () => {
+  const keptOf = (text: string, truncate: "START" | "END") => {
+    const [item] = Effect.runSync(readItems({ model: "m", input: text, truncate }))
+    return item?.part
+  }
+  const tail = `${"😀".repeat(9_999)}b`
+  expect(keptOf(`a😀${tail}`, "START")).toEqual({ type: "text", text: tail })
+  const head = `a${"😀".repeat(9_999)}`
+  expect(keptOf(`${head}😀b`, "END")).toEqual({ type: "text", text: head })
+})

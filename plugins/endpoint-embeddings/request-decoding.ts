@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { firstCharacters, isLongerThan, lastCharacters } from "../../core/characters.ts"
+import { firstCharacters, isLongerThan } from "../../core/characters.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { EmbedItem, EmbedRequest } from "../../core/ports/model.ts"
 import { toMedia } from "./image-decoding.ts"
@@ -20,6 +20,14 @@ const tooLong = (path: string, unit: string): Effect.Effect<never, ApiError> =>
       param: path,
     }),
   )
+
+/** Characters are code points: a surrogate pair is kept or dropped whole. */
+const lastCharacters = (text: string, count: number): string => {
+  let at = text.length
+  for (let n = 0; n < count && at > 0; n++)
+    at -= at > 1 && (text.codePointAt(at - 2) ?? 0) > 0xffff ? 2 : 1
+  return text.slice(at)
+}
 
 const toText = (
   text: string,
