@@ -170,6 +170,13 @@ export const makePullProgress = (
   const running = new Set<Pull>()
   const finished = new Map<ModelId, string>()
   let lastId = 0
+  const newPull = (progress: PullProgress): Pull => ({
+    id: ++lastId,
+    progress,
+    models: new Set(),
+    ended: new Set(),
+    samples: [],
+  })
   const pullWith = (is: (pull: Pull) => boolean) => [...running].find(is)
   const finish = (pull: Pull) => {
     painter.end(pull)
@@ -177,30 +184,24 @@ export const makePullProgress = (
     for (const model of pull.models) finished.set(model, pull.progress.source)
     if (running.size === 0) painter.stop()
   }
-  /** Takes the model off a pull that goes on for others; undefined: it was the last one. */
-  const leave = (pull: Pull, model: ModelId): Pull | undefined => {
-    if (pull.models.size === 1) return undefined
-    pull.models.delete(model)
-    return pull
-  }
   /** The pull that this report is of, and whether it goes on. */
   const pullOf = (progress: PullProgress): { readonly pull: Pull; readonly goesOn: boolean } => {
     const { model, source, doneBytes } = progress
     const same = pullWith((pull) => pull.progress.source === source)
-    const before = pullWith((pull) => pull.models.has(model))
-    const left = before && before !== same ? leave(before, model) : undefined
-    if (before && before !== same && left === undefined) running.delete(before)
-    if (same) {
-      same.models.add(model)
-      if (same.progress.doneBytes <= doneBytes) return { pull: same, goesOn: true }
-      running.delete(same)
+    const before = pullWith(({ models }) => models.has(model))
+    if (before && before !== same) {
+      before.models.delete(model)
+      if (before.models.size === 0) running.delete(before)
     }
-    const old = same ?? (left === undefined ? before : undefined)
-    const models = same?.models ?? new Set([model])
-    return {
-      pull: { id: old?.id ?? ++lastId, progress, models, ended: new Set(), samples: [] },
-      goesOn: false,
+    // the last one to leave a source takes the pull along
+    const pull = same ?? (before?.models.size === 0 ? before : newPull(progress))
+    pull.models.add(model)
+    const goesOn = pull === same && pull.progress.doneBytes <= doneBytes
+    if (!goesOn) {
+      pull.ended.clear()
+      pull.samples.length = 0
     }
+    return { pull, goesOn }
   }
   const isKnownWhole = (progress: PullProgress) =>
     isWhole(progress) &&

@@ -12,6 +12,7 @@ export interface BodyMemory {
 
 /** The memory of one body. */
 export interface Reservation {
+  readonly bytes: number
   /** Takes more; returns the refusal where there is none. */
   grow(bytes: number): ApiError | undefined
   release(): void
@@ -68,6 +69,9 @@ export const makeBodyBudget = (
       else heldBy.delete(holder)
     }
     return {
+      get bytes() {
+        return bytes
+      },
       grow: (more) => {
         const size = sizeOf(bytes + more)
         const added = size === sizeOf(bytes) ? more : bytes + more

@@ -126,26 +126,19 @@ interface Sink {
   readonly end: Effect.Effect<Json, ApiError>
 }
 
-/** Memory for the bytes that have arrived, or are announced. */
-interface Room {
-  readonly reserved: number
-  /** Returns the refusal where there is none for so many. */
-  grow(bytes: number): ApiError | undefined
-}
-
 /** Reads up to `maxBytes` and leaves the rest in the socket; a large body waits for its turns. */
 const readInto = (
   sink: Sink,
   source: Readable,
   maxBytes: number,
-  room: Room,
+  reservation: Reservation,
   { turns, timings }: BodyDeps,
 ): Effect.Effect<Json, ApiError> =>
   Effect.gen(function* () {
     let bytes = 0
     let waitedMs = 0
     for (;;) {
-      const isSmall = room.reserved <= smallBodyBytes
+      const isSmall = reservation.bytes <= smallBodyBytes
       const allowedMs = timings.bodyStallMs + bytes / leastBytesPerMs - waitedMs
       const beganMs = performance.now()
       const chunk = yield* nextBytes(source, isSmall ? Number.POSITIVE_INFINITY : allowedMs)
@@ -153,7 +146,7 @@ const readInto = (
       waitedMs += performance.now() - beganMs
       bytes += chunk.length
       if (bytes > maxBytes) return yield* tooLarge(maxBytes)
-      const refusal = room.grow(bytes)
+      const refusal = reservation.grow(Math.max(0, bytes - reservation.bytes))
       if (refusal) return yield* refusal
       if (bytes > smallBodyBytes) yield* turns.take
       const wrong = sink.push(chunk)
@@ -183,28 +176,9 @@ const reserve = (reservation: Reservation, bytes: number): Effect.Effect<void, A
   Effect.suspend(() => reservation.grow(bytes) ?? Effect.void)
 
 /** A large body that is announced has its memory before it is asked for. */
-const roomFor = (
-  req: IncomingMessage,
-  encoding: Encoding,
-  reservation: Reservation,
-): Effect.Effect<Room, ApiError> => {
-  const announced = encoding === "identity" ? Number(req.headers["content-length"] ?? 0) : 0
-  let reserved = 0
-  const room: Room = {
-    get reserved() {
-      return reserved
-    },
-    grow: (bytes) => {
-      const more = Math.max(0, bytes - reserved)
-      reserved += more
-      return reservation.grow(more)
-    },
-  }
-  const first = announced > smallBodyBytes ? announced : 0
-  return Effect.as(
-    Effect.suspend(() => room.grow(first) ?? Effect.void),
-    room,
-  )
+const announcedBytes = (req: IncomingMessage, encoding: Encoding): number => {
+  const bytes = encoding === "identity" ? Number(req.headers["content-length"] ?? 0) : 0
+  return bytes > smallBodyBytes ? bytes : 0
 }
 
 const readWhole = (
@@ -220,7 +194,7 @@ const readWhole = (
     const isJson = endpoint.body !== "bytes"
     if (isJson) yield* requireJsonType(req.headers["content-type"])
     const encoding = yield* encodingOf(req)
-    const room = yield* roomFor(req, encoding, reservation)
+    yield* reserve(reservation, announcedBytes(req, encoding))
     readyForBody(exchange)
     const json = new JsonReader({
       bounds: endpoint.bounds ?? defaultBounds,
@@ -231,7 +205,7 @@ const readWhole = (
     const { source, close } =
       encoding === "gzip" ? unpacked(req, maxBytes) : { source: req, close: () => void req.pause() }
     const body = yield* Effect.ensuring(
-      readInto(isJson ? json : bufferSink(), source, maxBytes, room, deps),
+      readInto(isJson ? json : bufferSink(), source, maxBytes, reservation, deps),
       Effect.sync(close),
     )
     return { body, digest: isJson ? json.digest() : undefined }
