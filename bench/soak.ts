@@ -1,6 +1,6 @@
 // Honest clients beside hostile ones, for minutes: how long the honest wait, compared with the
 // same server left in peace just before, and whether memory stays flat. `npm run build && node
-// --import tsx bench/soak.ts [--minutes 10] [--idle 60]`
+// --import tsx bench/soak.ts [--minutes 10] [--idle 60] [--only "900 headers;bodies"]`
 import { type ChildProcess, execFile, fork } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout } from "node:timers/promises"
@@ -21,11 +21,14 @@ const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "10" },
     idle: { type: "string", default: "60" },
+    only: { type: "string" },
   },
 })
 const loadMs = Number(values.minutes) * 60_000
 const idleMs = Number(values.idle) * 1000
 const everyMs = 30_000
+const only = values.only?.split(";")
+const hostileBodies = !only || only.includes("bodies") ? bodies : []
 const startedMs = performance.now()
 
 const admin = { email: "admin@example.com", password: "correct horse battery" }
@@ -77,12 +80,12 @@ const measure = async (deployment: Deployment) => {
     await watch(pid, idleMs, [])
     const idle = await ask<HonestSamples>(honest, "take")
     console.log("server's resident memory, hostile clients beside them")
-    hostile.send({ url, key: attacker.key })
+    hostile.send({ url, key: attacker.key, only })
     const { ended } = await startAttack({
       url,
       apiKey: attacker.key,
-      names: bodies,
-      connections: bodies.length,
+      names: hostileBodies,
+      connections: hostileBodies.length,
       ms: loadMs,
       pauseMs: 1_000,
     })
@@ -90,7 +93,7 @@ const measure = async (deployment: Deployment) => {
     const loaded = await ask<HonestSamples>(honest, "take")
     const counts = {
       ...(await ask<HostileCounts>(hostile, "finish")),
-      [`${bodies.length} hostile bodies`]: await ended,
+      [`${hostileBodies.length} hostile bodies`]: await ended,
     }
     hostile.disconnect()
     const late = await ask<HonestSamples>(honest, "finish")
@@ -107,7 +110,8 @@ printMachine("Honest clients beside hostile ones", codeInWords)
 const made = makeDeployment({
   env: { RAKIT_ADMIN_EMAIL: admin.email, RAKIT_ADMIN_PASSWORD: admin.password },
 })
-const deployment = { ...made, config: addTinyModel(made.folder, made.config) }
+// a fake model would split long texts on the thread that answers the honest
+const deployment = { ...made, config: addTinyModel(made.folder, made.config, "svc-lyt") }
 try {
   const { idle, loaded, late, counts, rss, afterMb } = await measure(deployment)
   printHonest(idle, loaded, late)

@@ -95,7 +95,7 @@ const complexSchema = once(() => {
     required: ["kind"],
   }))
   return JSON.stringify({
-    model: "svc-tiny",
+    model: "svc-lyt",
     messages: [{ role: "user", content: "hi" }],
     max_tokens: 4,
     response_format: {
@@ -149,7 +149,7 @@ const halfOpen: Attack = async (target) => {
 const neverReads: Attack = async (target) => {
   const text = "word ".repeat(2_000)
   const body = JSON.stringify({
-    model: "svc-omni", // at a real pace: the other fake model writes all at once
+    model: "svc-omni", // a fake one, which writes as much as it reads
     messages: [{ role: "user", content: text }],
     stream: true,
   })

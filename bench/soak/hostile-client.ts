@@ -1,8 +1,14 @@
-// All attacks beside each other, in a process of its own. Parent: { url, key } starts it, "finish"
-// ends it and returns what the attacks got.
+// All attacks (or those of `only`) beside each other, in a process of its own. Parent: { url, key,
+// only } starts it, "finish" ends it and returns what the attacks got.
 import { setTimeout } from "node:timers/promises"
 import { attacks, type Target } from "./attacks.ts"
 import type { HostileCounts } from "./samples.ts"
+
+interface Start {
+  readonly url: string
+  readonly key: string
+  readonly only?: readonly string[]
+}
 
 const counts: HostileCounts = {}
 let isStopped = false
@@ -21,7 +27,7 @@ const keepAttacking = async (name: string, target: Target) => {
   }
 }
 
-process.on("message", (message: "finish" | { url: string; key: string }) => {
+process.on("message", (message: "finish" | Start) => {
   if (message === "finish") {
     isStopped = true
     process.send?.(counts)
@@ -29,7 +35,8 @@ process.on("message", (message: "finish" | { url: string; key: string }) => {
   }
   const { hostname, port } = new URL(message.url)
   const target = { host: hostname, port: Number(port), key: message.key }
-  for (const [name, { beside }] of Object.entries(attacks))
+  const chosen = Object.entries(attacks).filter(([name]) => message.only?.includes(name) ?? true)
+  for (const [name, { beside }] of chosen)
     for (let i = 0; i < beside; i++) void keepAttacking(name, target)
 })
 process.once("disconnect", () => process.exit(0))

@@ -165,7 +165,7 @@ export const ServerConfig = Schema.Struct({
   workerThreads: withDefault(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })),
     1,
-    "Threads of the pool for tokenization and chunking.",
+    "Threads for tokenization and chunking; as many again compile schemas, which may take long.",
   ),
 })
 

@@ -117,12 +117,21 @@ test("an abandoned task that never ends loses its thread, and the next task gets
 test("a task over its limit is slow, and one that only waits for its thread is not", async () => {
   const workers = await open({ threads: 1, abandonedMs: 20 })
   await Effect.runPromise(run(workers, { n: 1 }))
-  const first = Effect.runFork(run(workers, { n: 1, waitMs: 300 }))
-  const limited = (input: object) => workers.run<object, Output>(module, input, 150)
+  const limited = (input: object, limitMs = 150) =>
+    workers.run<object, Output>(module, input, limitMs)
+  const first = Effect.runFork(limited({ n: 1, waitMs: 300 }, 10_000))
   expect((await Effect.runPromise(limited({ n: 2 }))).square).toBe(4)
   await Effect.runPromise(Fiber.join(first))
   expect(await Effect.runPromise(Effect.flip(limited({ n: 3, spin: true })))).toMatchObject({
     why: "slow",
   })
   expect((await Effect.runPromise(run(workers, { n: 4 }))).square).toBe(16)
+})
+
+test("a task without a limit does not wait for one that may take long", async () => {
+  const workers = await open({ threads: 1 })
+  const spinning = Effect.runFork(workers.run(module, { n: 1, spin: true }, 60_000))
+  expect((await Effect.runPromise(run(workers, { n: 3 }))).square).toBe(9)
+  expect(spinning.pollUnsafe()).toBe(undefined)
+  await Effect.runPromise(Fiber.interrupt(spinning))
 })

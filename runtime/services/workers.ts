@@ -7,8 +7,8 @@ import type { Workers } from "../../core/services/workers.ts"
 
 export interface WorkersOptions {
   /**
-   * Maximum number of threads. Each is started when it is first needed, and then kept with the
-   * state of its modules.
+   * Maximum number of threads for tasks with a limit, and for those without. Each is started when
+   * it is first needed, and then kept with the state of its modules.
    */
   readonly threads: number
   /** Maximum number of waiting tasks; one more fails with a `PortError` whose `why` is busy. */
@@ -65,12 +65,11 @@ const within = <A>(
 }
 
 /**
- * The pool of threads. Tasks wait here for a thread, not in piscina, where aborting a running task
- * kills its thread and with it
- * the loaded tokenizers. An interrupted caller returns at once; its task is terminated only after
- * `abandonedMs`.
+ * Threads for one kind of task. Tasks wait here for a thread, not in piscina, where aborting a
+ * running task kills its thread and with it the loaded tokenizers. An interrupted caller returns at
+ * once; its task is terminated only after `abandonedMs`.
  */
-export const makeWorkers = ({
+const makePool = ({
   threads,
   maxQueue = 1024,
   abandonedMs = 5_000,
@@ -140,4 +139,18 @@ export const makeWorkers = ({
         ),
       )
     return { run: run as Workers["run"] }
+  })
+
+/**
+ * Tasks with a limit may take seconds each, and those without take milliseconds: each kind has
+ * threads of its own, so that nobody's tokenization waits for somebody's schema.
+ */
+export const makeWorkers = (options: WorkersOptions): Effect.Effect<Workers, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const short = yield* makePool(options)
+    const limited = yield* makePool(options)
+    return {
+      run: (module, input, limitMs) =>
+        (limitMs === undefined ? short : limited).run(module, input, limitMs),
+    }
   })

@@ -8,13 +8,13 @@ import { tinyLlama } from "../../plugins/backend-onnx/testing/tiny-llama.ts"
 const configFolder = fileURLToPath(new URL("../../config", import.meta.url))
 
 /** A chat model with random weights: the real engine, which compiles schemas. */
-const modelIn = (folder: string) => {
+const modelIn = (folder: string, id: string) => {
   const content = tinyLlama()
   const file = join(folder, "tiny.gguf")
   const metadata = { ...content.metadata, "llama.context_length": 4096 }
   writeFileSync(file, writeGguf({ ...content, metadata }))
   return {
-    id: "svc-tiny",
+    id,
     task: "chat",
     limits: { contextTokens: 4096, maxOutputTokens: 512 },
     capabilities: ["chat"],
@@ -24,18 +24,23 @@ const modelIn = (folder: string) => {
   }
 }
 
-/** Writes a config file into the folder: the given one, and a tiny model beside its fake ones. */
+/**
+ * Writes a config file into the folder: the given one, and a tiny model beside its fake ones, or
+ * in the place of the one of this id.
+ */
 export const addTinyModel = (
   folder: string,
   config: string = join(configFolder, "test.yaml"),
+  id = "svc-tiny",
 ): string => {
   const text = readFileSync(config, "utf8").replace(
     "../testing/",
     `${join(configFolder, "..")}/testing/`,
   )
   const { plugins, models, ...rest } = parse(text)
-  const file = join(folder, "with-tiny-model.yaml")
+  const file = join(folder, `with-${id}.yaml`)
+  const others = models.filter((model: { readonly id: string }) => model.id !== id)
   const all = { ...rest, plugins: { ...plugins, "backend-onnx": {} } }
-  writeFileSync(file, stringify({ ...all, models: [...models, modelIn(folder)] }))
+  writeFileSync(file, stringify({ ...all, models: [...others, modelIn(folder, id)] }))
   return file
 }
