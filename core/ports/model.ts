@@ -225,14 +225,14 @@ export type ImageEvent =
   | { readonly type: "step"; readonly step: number; readonly steps: number }
   | { readonly type: "image"; readonly mediaType: "image/png"; readonly bytes: Uint8Array }
 
-/**
- * The request to open a model. `path` is the local path that the model's sources were pulled to.
- */
+/** The request to open a model. `path` is what its sources were pulled to. */
 export interface OpenRequest<T extends TaskName = TaskName> {
   readonly id: ModelId
   readonly task: T
   readonly path: string
   readonly options: Json
+  /** LoRAs of the model, each in a local file or folder; absent: none. */
+  readonly adapters?: readonly { readonly id: string; readonly path: string }[]
   /** The window that config promises; the model's own may be smaller. */
   readonly contextTokens: number
   /** For `/readyz` and the log: `reading weights`, `building the graph` ... */
@@ -248,6 +248,7 @@ export interface EngineStats {
   /** Tokens of prompts that were looked up in the prefix cache, and those that it had. */
   readonly prefixCacheQueries?: number
   readonly prefixCacheHits?: number
+  readonly adapterBytes?: number
   /** How often the engine ended and was started again. */
   readonly restarts?: number
 }
@@ -267,6 +268,7 @@ export interface ModelAbilities {
 
 export interface LoadedModel<T extends TaskName = TaskName> extends ModelAbilities {
   readonly task: Tasks[T]
+  /** Ids of the adapters that requests may choose. */
   readonly adapters: readonly string[]
   /** Id of the vector space, for embedding models. */
   readonly embeddingSpace?: string

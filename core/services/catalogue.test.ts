@@ -25,6 +25,17 @@ it("finds the model that fits the task, and names those that would", () => {
   })
 })
 
+it("finds a model by the names of its adapters", () => {
+  const adapters = [{ id: "legal", sources: [] }]
+  const catalogue = makeCatalogue([{ ...chat.entry, adapters }])
+  expect(catalogue.entry("svc-lyt:legal")).toBe(catalogue.entry("svc-lyt"))
+  catalogue.set("svc-lyt", { state: "ready", loaded: chat.loaded })
+  expect(Effect.runSync(catalogue.open("chat", "svc-lyt:legal"))).toBe(chat.loaded)
+  expect(error(catalogue.open("chat", "svc-lyt:medical"))).toMatchObject({
+    code: "model_not_found",
+  })
+})
+
 it("opens a model when it is ready, and says why it is not", () => {
   const catalogue = make()
   expect(error(catalogue.open("chat", "svc-lyt"))).toMatchObject({

@@ -3,7 +3,7 @@ import { type ApiError, apiError } from "../errors.ts"
 import type { LoadedModel, ModelAbilities, TaskName } from "../ports/model.ts"
 import { defaultBatchPriceFactor, freePrice, type Price } from "../pricing.ts"
 import type { ModelId } from "./ids.ts"
-import { type ModelEntry, type ServedModel, servedModel } from "./model-entry.ts"
+import { adapterName, type ModelEntry, type ServedModel, servedModel } from "./model-entry.ts"
 
 /** waiting -> pulling -> loading -> ready | failed */
 export type ModelState =
@@ -19,6 +19,7 @@ export type ModelState =
 
 export interface Catalogue {
   readonly entries: readonly ModelEntry[]
+  /** By its id, or by the name of one of its adapters. */
   entry(id: ModelId): ModelEntry | undefined
   /**
    * Returns the entry of a model that fits the task; fails with 400 `model_not_found` otherwise.
@@ -58,7 +59,13 @@ export const makeCatalogue = (
   entries: readonly ModelEntry[],
   batchPriceFactor = defaultBatchPriceFactor,
 ): Catalogue => {
-  const byId = new Map(entries.map((entry) => [entry.id, entry]))
+  const byId = new Map(
+    entries.flatMap((entry) =>
+      [entry.id, ...entry.adapters.map((own) => adapterName(entry.id, own))].map(
+        (name) => [name, entry] as const,
+      ),
+    ),
+  )
   const states = new Map<ModelId, ModelState>()
   const served = new Map(entries.map((entry) => [entry.id, servedModel(entry)]))
   const describe = (id: ModelId, abilities: ModelAbilities) => {
@@ -87,8 +94,8 @@ export const makeCatalogue = (
     batchPriceFactor,
     entry: (id) => byId.get(id),
     require: require_,
-    open: <T extends TaskName>(task: T, id: ModelId) =>
-      Effect.flatMap(require_(task, id), () => {
+    open: <T extends TaskName>(task: T, name: ModelId) =>
+      Effect.flatMap(require_(task, name), ({ id }) => {
         const state = stateOf(id)
         return state.state === "ready"
           ? Effect.succeed(state.loaded as LoadedModel<T>)

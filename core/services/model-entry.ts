@@ -14,6 +14,12 @@ export interface ModelSource {
   readonly sha256?: string | undefined
 }
 
+/** A LoRA of a chat model, which requests choose by `<model>:<id>`. */
+export interface AdapterEntry {
+  readonly id: string
+  readonly sources: readonly ModelSource[]
+}
+
 /** One model of the config file. */
 export interface ModelEntry {
   readonly id: ModelId
@@ -30,8 +36,13 @@ export interface ModelEntry {
   readonly price: Price
   readonly backend: string
   readonly sources: readonly ModelSource[]
+  readonly adapters: readonly AdapterEntry[]
   readonly options: Json
 }
+
+/** The name by which a request chooses an adapter: `svc-lyt:legal`. */
+export const adapterName = (model: ModelId, { id }: Pick<AdapterEntry, "id">): ModelId =>
+  `${model}:${id}`
 
 /** What of an entry is served: config may promise more than the model behind it can do. */
 export interface ServedModel extends ModelAbilities {

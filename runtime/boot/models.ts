@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { Backend } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
-import type { ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterName, type ModelEntry } from "../../core/services/model-entry.ts"
 import { type Token, Tokens } from "../../core/tokens.ts"
 import type { Problem } from "../config/problems.ts"
 import type { DeploymentConfig, ModelConfig } from "../config/schema.ts"
@@ -20,6 +20,7 @@ export const toEntry = (model: ModelConfig): ModelEntry => ({
   price: parsePrice(model.price),
   backend: model.backend,
   sources: model.sources,
+  adapters: model.adapters,
   options: model.options,
 })
 
@@ -84,19 +85,56 @@ const checkLimits = ({ limits, task, id }: ModelConfig, index: number): readonly
       ]
     : []
 
-const checkSources = (model: ModelConfig, index: number): readonly Problem[] =>
-  model.sources.flatMap(({ url }, at) => {
+const checkSources = (
+  { sources }: Pick<ModelConfig, "sources">,
+  path: Problem["path"],
+): readonly Problem[] =>
+  sources.flatMap(({ url }, at) => {
     const parsed = parseSourceUrl(url)
     return Result.isFailure(parsed)
       ? [
           {
-            path: ["models", index, "sources", at, "url"],
+            path: [...path, "sources", at, "url"],
             message: "this is no source that files can be pulled from",
             fix: `${parsed.failure}.`,
           },
         ]
       : []
   })
+
+const checkAdapters = (
+  { id, task, adapters }: ModelConfig,
+  index: number,
+  models: readonly ModelConfig[],
+): readonly Problem[] => {
+  if (task !== "chat" && adapters.length > 0)
+    return [
+      {
+        path: ["models", index, "adapters"],
+        message: `the model '${id}' has the task '${task}', and only chat models take adapters`,
+        fix: "remove the adapters.",
+      },
+    ]
+  return adapters.flatMap((adapter, at) => {
+    const path = ["models", index, "adapters", at]
+    const name = adapterName(id, adapter)
+    const isTaken =
+      adapters.findIndex((other) => other.id === adapter.id) < at ||
+      models.some((other) => other.id === name)
+    return [
+      ...(isTaken
+        ? [
+            {
+              path: [...path, "id"],
+              message: `the name '${name}' is given twice`,
+              fix: "give the adapter another id.",
+            },
+          ]
+        : []),
+      ...checkSources(adapter, path),
+    ]
+  })
+}
 
 /** Checks each model against the backends, its limits and its sources. */
 export const checkModels = (
@@ -106,5 +144,6 @@ export const checkModels = (
   deployment.models.flatMap((model, index) => [
     ...checkModel(model, index, backends),
     ...checkLimits(model, index),
-    ...checkSources(model, index),
+    ...checkSources(model, ["models", index]),
+    ...checkAdapters(model, index, deployment.models),
   ])

@@ -1,6 +1,7 @@
 import { Cause, Effect, Exit, Option, Scope } from "effect"
+import { type ApiError, apiError } from "../../core/errors.ts"
 import type { ModelId } from "../../core/services/ids.ts"
-import type { ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterName, type ModelEntry, type ModelSource } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { PullProgress } from "../services/model-files/pull.ts"
 import { pullVerified } from "../services/model-files/verified-pull.ts"
@@ -19,22 +20,60 @@ export interface PullListener {
   done(model: ModelId): void
 }
 
-/** Returns the path of the model's files; empty for a model without files. */
+/** The files of an entry: its own, and those of its adapters. */
+export const filesOf = ({ id, sources, adapters }: ModelEntry) =>
+  [
+    { id, sources },
+    ...adapters.map((adapter) => ({ id: adapterName(id, adapter), sources: adapter.sources })),
+  ].filter((files) => files.sources.length > 0)
+
+/** Returns the path of some files of the model. */
 const pullFiles = (
   { container, modelFiles }: AssembledDeployment,
-  { id, sources }: ModelEntry,
+  model: ModelId,
+  id: ModelId,
+  sources: readonly ModelSource[],
   listener: PullListener,
 ) => {
-  if (sources.length === 0) return Effect.succeed("")
   const catalogue = resolve(container, Tokens.catalogue)
   const onProgress = (progress: PullProgress) => {
     const { doneBytes, totalBytes } = progress
-    catalogue.set(id, { state: "pulling", doneBytes, totalBytes })
+    catalogue.set(model, { state: "pulling", doneBytes, totalBytes })
     listener.report(progress)
   }
   return pullVerified(modelFiles, resolve(container, Tokens.log), id, sources, onProgress).pipe(
     Effect.ensuring(Effect.sync(() => listener.done(id))),
   )
+}
+
+/** Returns the paths of the model's files, empty for a model without files, and of its adapters. */
+const pullAll = (deployment: AssembledDeployment, entry: ModelEntry, listener: PullListener) =>
+  Effect.gen(function* () {
+    const pull = (id: ModelId, sources: readonly ModelSource[]) =>
+      pullFiles(deployment, entry.id, id, sources, listener)
+    const path = entry.sources.length > 0 ? yield* pull(entry.id, entry.sources) : ""
+    const adapters = yield* Effect.forEach(entry.adapters, (adapter) =>
+      Effect.map(pull(adapterName(entry.id, adapter), adapter.sources), (found) => ({
+        id: adapter.id,
+        path: found,
+      })),
+    )
+    return { path, adapters }
+  })
+
+const refuseMissing = (
+  { id, backend, adapters }: ModelEntry,
+  served: readonly string[],
+): Effect.Effect<void, ApiError> => {
+  const missing = adapters.filter((adapter) => !served.includes(adapter.id))
+  return missing.length === 0
+    ? Effect.void
+    : Effect.fail(
+        apiError(
+          "backend_error",
+          `The backend '${backend}' can't serve the adapters of the model '${id}': ${missing.map((adapter) => adapter.id).join(", ")}`,
+        ),
+      )
 }
 
 const openOne = (
@@ -52,7 +91,7 @@ const openOne = (
     yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
     let isDecided = false
     return yield* Effect.gen(function* () {
-      const path = yield* pullFiles(deployment, entry, listener)
+      const files = yield* pullAll(deployment, entry, listener)
       // a backend may report progress after the open, when it restarts an engine; the state stays
       // `ready`
       const progress = (detail: string) => {
@@ -63,12 +102,13 @@ const openOne = (
         .open({
           id: entry.id,
           task: entry.task,
-          path,
+          ...files,
           options: entry.options,
           contextTokens: entry.contextTokens,
           progress,
         })
         .pipe(Scope.provide(scope))
+      yield* refuseMissing(entry, opened.adapters)
       isDecided = true
       const loaded = deployment.modelMetrics.watch(entry, opened)
       catalogue.set(entry.id, { state: "ready", loaded })

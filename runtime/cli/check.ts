@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { formatDecimal } from "../../core/money.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Price } from "../../core/pricing.ts"
-import type { ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterName, type ModelEntry, type ModelSource } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
 import { describeModels, shortfall } from "../boot/served-models.ts"
@@ -65,17 +65,20 @@ const modelRow =
       ? resolve(container, Tokens.catalogue).served(entry)
       : entry
     const byDefault = Math.min(entry.defaultMaxTokens, maxOutputTokens)
-    return [
-      entry.id,
+    const row = (id: string, sources: readonly ModelSource[]) => [
+      id,
       entry.task,
       entry.backend,
       // unknown as long as the model's files are not here
       isKnown ? String(contextTokens) : `${contextTokens} (promised)`,
       maxOutputTokens ? `${maxOutputTokens} (${byDefault})` : "-",
       meters(price),
-      entry.sources
-        .map((source) => `${source.url}${source.sha256 ? "" : " (no digest)"}`)
-        .join(" | ") || "-",
+      sources.map((source) => `${source.url}${source.sha256 ? "" : " (no digest)"}`).join(" | ") ||
+        "-",
+    ]
+    return [
+      row(entry.id, entry.sources),
+      ...entry.adapters.map((own) => row(adapterName(entry.id, own), own.sources)),
     ]
   }
 
@@ -105,7 +108,9 @@ export const describeDeployment = (
     "MODELS AND METERS",
     formatTable([
       ["model", "task", "backend", "window", "max_tokens (default)", "price", "sources"],
-      ...resolve(deployment.container, Tokens.catalogue).entries.map(modelRow(deployment, known)),
+      ...resolve(deployment.container, Tokens.catalogue).entries.flatMap(
+        modelRow(deployment, known),
+      ),
     ]),
     shortfalls(deployment, known),
     "SERVER",

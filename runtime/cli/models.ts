@@ -4,10 +4,13 @@ import { stringify } from "yaml"
 import type { ModelEntry, ModelSource } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
+import { filesOf } from "../boot/open-models.ts"
 import { makePullProgress } from "../progress.ts"
 import { pullVerified } from "../services/model-files/verified-pull.ts"
 import { formatTable } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
+
+type Files = Pick<ModelEntry, "id" | "sources">
 
 interface Options {
   readonly config: string
@@ -35,23 +38,25 @@ export const listModels = ({ config }: Options) =>
   withDeployment(config, (deployment) =>
     Effect.gen(function* () {
       const files = deployment.modelFiles
+      const row = ({ task, backend }: ModelEntry, { id, sources }: Files) =>
+        Effect.map(sources.length ? files.find(sources) : Effect.succeed(undefined), (found) => [
+          id,
+          task,
+          backend,
+          found
+            ? `${(found.bytes / 2 ** 20).toFixed(1)} MB`
+            : sources.length
+              ? "not pulled"
+              : "no files",
+          found?.path ?? sources[0]?.url ?? "",
+        ])
       const rows = yield* Effect.forEach(yield* chosen(deployment, []), (entry) =>
-        Effect.map(
-          entry.sources.length ? files.find(entry.sources) : Effect.succeed(undefined),
-          (found) => [
-            entry.id,
-            entry.task,
-            entry.backend,
-            found
-              ? `${(found.bytes / 2 ** 20).toFixed(1)} MB`
-              : entry.sources.length
-                ? "not pulled"
-                : "no files",
-            found?.path ?? entry.sources[0]?.url ?? "",
-          ],
+        Effect.forEach(entry.sources.length ? filesOf(entry) : [entry, ...filesOf(entry)], (own) =>
+          row(entry, own),
         ),
       )
-      print(deployment, formatTable([["MODEL", "TASK", "BACKEND", "FILES", "WHERE"], ...rows]))
+      const heading = ["MODEL", "TASK", "BACKEND", "FILES", "WHERE"]
+      print(deployment, formatTable([heading, ...rows.flat()]))
     }),
   )
 
@@ -63,8 +68,8 @@ interface PullOptions extends Options {
 const writeLock = (deployment: AssembledDeployment, entries: readonly ModelEntry[], file: string) =>
   Effect.gen(function* () {
     const models: Record<string, readonly ModelSource[]> = {}
-    for (const entry of entries)
-      models[entry.id] = yield* deployment.modelFiles.pinned(entry.sources)
+    for (const { id, sources } of entries.flatMap(filesOf))
+      models[id] = yield* deployment.modelFiles.pinned(sources)
     yield* Effect.try({
       try: () => writeFileSync(file, stringify({ models }, { aliasDuplicateObjects: false })),
       catch: (cause) => cause as Error,
@@ -78,13 +83,13 @@ export const pullModels = (ids: readonly string[], { config, lock }: PullOptions
       const files = deployment.modelFiles
       const log = resolve(deployment.container, Tokens.log)
       const progress = makePullProgress(process.stderr)
-      const pullOne = (entry: ModelEntry) =>
-        pullVerified(files, log, entry.id, entry.sources, progress.report).pipe(
-          Effect.ensuring(Effect.sync(() => progress.done(entry.id))),
-          Effect.tap((path) => Effect.sync(() => print(deployment, `${entry.id}: ${path}\n`))),
+      const pullOne = ({ id, sources }: Files) =>
+        pullVerified(files, log, id, sources, progress.report).pipe(
+          Effect.ensuring(Effect.sync(() => progress.done(id))),
+          Effect.tap((path) => Effect.sync(() => print(deployment, `${id}: ${path}\n`))),
         )
-      const entries = (yield* chosen(deployment, ids)).filter((entry) => entry.sources.length > 0)
-      yield* Effect.forEach(entries, pullOne, { concurrency: 4 }).pipe(
+      const entries = yield* chosen(deployment, ids)
+      yield* Effect.forEach(entries.flatMap(filesOf), pullOne, { concurrency: 4 }).pipe(
         Effect.ensuring(Effect.sync(progress.stop)),
       )
       if (lock !== undefined)
@@ -97,14 +102,12 @@ export const verifyModels = (ids: readonly string[], { config }: Options) =>
     Effect.gen(function* () {
       const files = deployment.modelFiles
       let damaged = 0
-      for (const entry of yield* chosen(deployment, ids)) {
-        const wrong = entry.sources.length > 0 ? yield* files.verify(entry.sources) : []
+      for (const { id, sources } of (yield* chosen(deployment, ids)).flatMap(filesOf)) {
+        const wrong = yield* files.verify(sources)
         damaged += wrong.length
         print(
           deployment,
-          wrong.length
-            ? wrong.map((text) => `${entry.id}: ${text}\n`).join("")
-            : `${entry.id}: ok\n`,
+          wrong.length ? wrong.map((text) => `${id}: ${text}\n`).join("") : `${id}: ok\n`,
         )
       }
       if (damaged > 0)

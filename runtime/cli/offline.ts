@@ -8,7 +8,7 @@ import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
 import { withDependencies } from "../boot/dependency-order.ts"
 import { kernelTokens, makeDataDir } from "../boot/kernel.ts"
 import type { NamedPlugin } from "../boot/load-plugins.ts"
-import { openModels } from "../boot/open-models.ts"
+import { filesOf, openModels } from "../boot/open-models.ts"
 import { startDeployment } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
 
@@ -45,11 +45,14 @@ const noBilling: Billing = {
 const missing = (deployment: AssembledDeployment, models: readonly ModelId[]) =>
   Effect.map(
     Effect.forEach(
-      resolve(deployment.container, Tokens.catalogue).entries.filter(
-        ({ id, sources }) => models.includes(id) && sources.length > 0,
+      resolve(deployment.container, Tokens.catalogue).entries.filter(({ id }) =>
+        models.includes(id),
       ),
-      ({ id, sources }) =>
-        Effect.map(deployment.modelFiles.find(sources), (found) => (found ? [] : [id])),
+      (entry) =>
+        Effect.map(
+          Effect.forEach(filesOf(entry), ({ sources }) => deployment.modelFiles.find(sources)),
+          (found) => (found.every(Boolean) ? [] : [entry.id]),
+        ),
     ),
     (ids) => ids.flat(),
   )

@@ -1,6 +1,6 @@
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { loadConfig } from "./load.ts"
 import { ConfigError } from "./problems.ts"
@@ -102,6 +102,14 @@ describe("loadConfig", () => {
 
   it("says that there is no file", () => {
     expect(() => loadConfig("/nowhere/deployment.yaml", {})).toThrow("there is no such file")
+  })
+
+  it("takes file: sources of adapters relative to the config file, too", () => {
+    const file = write(
+      "plugins: {}\nmodels: [{ id: a, task: chat, backend: x, limits: { contextTokens: 1 }, adapters: [{ id: b, sources: [{ url: 'file:m/b/' }] }] }]",
+    )
+    const [adapter] = loadConfig(file, {}).deployment.models[0]?.adapters ?? []
+    expect(adapter).toEqual({ id: "b", sources: [{ url: `file:${join(dirname(file), "m/b")}/` }] })
   })
 
   it("takes file: sources relative to the config file", () => {

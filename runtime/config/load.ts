@@ -6,7 +6,7 @@ import { decodePart } from "./decode.ts"
 import { type Environment, interpolate } from "./interpolate.ts"
 import { type Mask, makeMask } from "./mask.ts"
 import { ConfigError, formatProblem, type Locator, type Problem } from "./problems.ts"
-import { DeploymentConfig } from "./schema.ts"
+import { DeploymentConfig, type ModelConfig } from "./schema.ts"
 
 const maxConfigBytes = 1_000_000
 
@@ -62,11 +62,15 @@ const anchor = (deployment: DeploymentConfig, folder: string): DeploymentConfig 
     url.startsWith("file:") && !isAbsolute(url.slice(5))
       ? `file:${resolve(folder, url.slice(5))}${url.endsWith("/") ? "/" : ""}`
       : url
+  const anchored = <A extends { readonly sources: ModelConfig["sources"] }>(entry: A): A => ({
+    ...entry,
+    sources: entry.sources.map((s) => ({ ...s, url: source(s.url) })),
+  })
   return {
     ...deployment,
     models: deployment.models.map((model) => ({
-      ...model,
-      sources: model.sources.map((s) => ({ ...s, url: source(s.url) })),
+      ...anchored(model),
+      adapters: model.adapters.map(anchored),
     })),
   }
 }

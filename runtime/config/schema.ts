@@ -27,6 +27,19 @@ export const SourceConfig = Schema.Struct({
   }),
 })
 
+const AdapterConfig = Schema.Struct({
+  id: Schema.String.check(
+    Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+      message: "must be 1 to 64 letters, digits or . _ -",
+    }),
+  ).annotate({ description: "Requests choose it by the model `<model>:<id>`." }),
+  sources: Schema.Array(SourceConfig)
+    .check(Schema.isMinLength(1, { message: "must name at least one source" }))
+    .annotate({
+      description: "A folder as PEFT writes it, or a GGUF adapter. Tried in order.",
+    }),
+}).annotate({ identifier: "Adapter" })
+
 export const ModelConfig = Schema.Struct({
   id: Schema.String.check(
     Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/, {
@@ -72,6 +85,13 @@ export const ModelConfig = Schema.Struct({
     description: "Name of a backend that a plugin provides, as `onnx`.",
   }),
   sources: withDefault(Schema.Array(SourceConfig), [], "Tried in order."),
+  adapters: withDefault(
+    Schema.Array(AdapterConfig).check(
+      Schema.isMaxLength(64, { message: "must hold at most 64 adapters" }),
+    ),
+    [],
+    "LoRAs of a chat model.",
+  ),
   options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}, "For the backend."),
 }).annotate({ identifier: "Model" })
 export type ModelConfig = typeof ModelConfig.Type

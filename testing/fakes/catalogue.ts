@@ -53,6 +53,7 @@ export const fakeEntry = (task: TaskName, more: Partial<ModelEntry> = {}): Model
   modalities: ["text"],
   backend: "fake",
   sources: [],
+  adapters: [],
   options: {},
   ...defaults[task],
   ...more,

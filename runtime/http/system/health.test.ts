@@ -41,6 +41,7 @@ const model = (id: string): ModelEntry => ({
   price: freePrice,
   backend: "b",
   sources: [],
+  adapters: [],
   options: {},
 })
 

@@ -40,6 +40,7 @@ const entry: ModelEntry = {
   price: { ...freePrice, ...parsePrice({ output: 1_000_000 }) },
   backend: "b",
   sources: [],
+  adapters: [],
   options: {},
 }
 
