@@ -11,6 +11,7 @@ import type { FirstAccount, Identity, KeyIssuer } from "./ports/identity.ts"
 import type { Ledger } from "./ports/ledger.ts"
 import type { Mailer } from "./ports/mailer.ts"
 import type { Backend } from "./ports/model.ts"
+import type { AdapterOffer, ModelOffer } from "./ports/model-offer.ts"
 import type { JobHandler, Queue } from "./ports/queue.ts"
 import type { SchemaChecker } from "./ports/schema-checker.ts"
 import type { Signer } from "./ports/signer.ts"
@@ -92,6 +93,8 @@ export const Tokens = {
     "Says what structured output keeps of a JSON Schema.",
   ),
   backends: token<Backend>("backend", "many", "Opens models."),
+  models: token<ModelOffer>("model", "many", "Models beside those of the config file."),
+  adapters: token<AdapterOffer>("adapter", "many", "LoRAs of models that others bring."),
   endpoints: token<Endpoint>("endpoint", "many", "Routes of the API."),
   jobHandlers: token<JobHandler<never>>("job-handler", "many", "Kinds of background work."),
   consistencyChecks: token<ConsistencyCheck>(

@@ -34,6 +34,8 @@ export interface Catalogue {
   price(id: ModelId): Price
   /** What of the entry is served, as far as it is known yet: never more than the model can do. */
   served(entry: ModelEntry): ServedModel
+  /** Called by the boot once all models are known. */
+  add(entry: ModelEntry): void
   /** Called by the runtime with what is known of a model before it is open. */
   describe(id: ModelId, abilities: ModelAbilities): void
   /** The price of a batch line as a fraction of the list price. */
@@ -56,18 +58,20 @@ const notReady = (id: ModelId, state: ModelState): ApiError =>
       )
 
 export const makeCatalogue = (
-  entries: readonly ModelEntry[],
+  configured: readonly ModelEntry[],
   batchPriceFactor = defaultBatchPriceFactor,
 ): Catalogue => {
-  const byId = new Map(
-    entries.flatMap((entry) =>
-      [entry.id, ...entry.adapters.map((own) => adapterName(entry.id, own))].map(
-        (name) => [name, entry] as const,
-      ),
-    ),
-  )
+  const entries: ModelEntry[] = []
+  const byId = new Map<ModelId, ModelEntry>()
   const states = new Map<ModelId, ModelState>()
-  const served = new Map(entries.map((entry) => [entry.id, servedModel(entry)]))
+  const served = new Map<ModelId, ServedModel>()
+  const add = (entry: ModelEntry) => {
+    entries.push(entry)
+    for (const own of entry.adapters) byId.set(adapterName(entry.id, own), entry)
+    byId.set(entry.id, entry)
+    served.set(entry.id, servedModel(entry))
+  }
+  configured.forEach(add)
   const describe = (id: ModelId, abilities: ModelAbilities) => {
     const entry = byId.get(id)
     if (entry) served.set(id, servedModel(entry, abilities))
@@ -103,6 +107,7 @@ export const makeCatalogue = (
       }),
     price: (id) => served.get(id)?.price ?? freePrice,
     served: (entry) => served.get(entry.id) ?? servedModel(entry),
+    add,
     describe,
     state: stateOf,
     set: (id, state) => {

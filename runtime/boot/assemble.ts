@@ -5,14 +5,15 @@ import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Backend } from "../../core/ports/model.ts"
 import type { JobHandler } from "../../core/ports/queue.ts"
 import type { Log } from "../../core/services/log.ts"
-import { resolveAll, type Token, Tokens } from "../../core/tokens.ts"
+import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
 import { decodePart } from "../config/decode.ts"
 import type { LoadedConfig } from "../config/load.ts"
 import type { Problem } from "../config/problems.ts"
 import { orderPlugins } from "./dependency-order.ts"
 import { type Kernel, kernelTokens, makeKernel, type Purpose } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
-import { checkModels, checkPrices } from "./models.ts"
+import { checkModels, checkPrices, configuredModels, type PlacedModel, toEntry } from "./models.ts"
+import { type Offered, withOffers } from "./offered-models.ts"
 import { type MissingProvider, withFixes } from "./suggest-plugins.ts"
 
 /** A plugin of the config file, with the state that it has in this deployment. */
@@ -29,6 +30,8 @@ export interface AssembledDeployment extends Kernel {
   readonly order: readonly AssembledPlugin[]
   readonly endpoints: readonly Endpoint[]
   readonly backends: readonly Backend[]
+  /** All models, those that plugins bring too. */
+  readonly models: readonly PlacedModel[]
 }
 
 const decodeSettings = (config: LoadedConfig, plugins: readonly NamedPlugin[]) => {
@@ -101,15 +104,76 @@ const twiceRouted = (endpoints: readonly Endpoint[]): readonly Problem[] => {
   )
 }
 
-const createPlugin = (
-  { container }: Kernel,
-  named: NamedPlugin,
-  settings: unknown,
-): AssembledPlugin => {
-  const instance = named.plugin.create(settings as Json)
-  instance.register?.(container)
-  return { ...named, settings, instance }
-}
+const stopOn = (config: LoadedConfig, problems: readonly (Problem | MissingProvider)[]) =>
+  problems.length > 0
+    ? Effect.flatMap(
+        Effect.promise(() => withFixes(problems)),
+        (explained) => Effect.fail(config.refuse(explained)),
+      )
+    : Effect.void
+
+const offersIn = ({ container }: Kernel) => ({
+  models: resolveAll(container, Tokens.models),
+  adapters: resolveAll(container, Tokens.adapters),
+})
+
+const bringsModels = ({ plugin }: NamedPlugin): boolean =>
+  plugin.provides.some(({ name }) => [Tokens.models.name, Tokens.adapters.name].includes(name))
+
+/** Creates and registers a plugin. */
+const createPlugin = (config: LoadedConfig, kernel: Kernel, named: NamedPlugin, settings: Json) =>
+  Effect.try({
+    try: () => {
+      const before = offersIn(kernel)
+      const instance = named.plugin.create(settings)
+      instance.register?.(kernel.container)
+      const after = offersIn(kernel)
+      const offers = {
+        models: after.models.slice(before.models.length),
+        adapters: after.adapters.slice(before.adapters.length),
+      }
+      if (offers.models.length + offers.adapters.length > 0 && !bringsModels(named))
+        throw new Error("it brings models or adapters, which its `provides` does not say")
+      return { created: { ...named, settings, instance } satisfies AssembledPlugin, offers }
+    },
+    catch: (cause) =>
+      config.refuse([
+        {
+          path: ["plugins", named.key],
+          message: `the plugin threw: ${String(cause)}`,
+          fix: "correct the plugin.",
+        },
+      ]),
+  })
+
+/**
+ * Creates the plugins; first those that bring models, as others look at the catalogue when they
+ * register.
+ */
+const createPlugins = (
+  config: LoadedConfig,
+  kernel: Kernel,
+  sorted: readonly NamedPlugin[],
+  settings: ReadonlyMap<string, unknown>,
+) =>
+  Effect.gen(function* () {
+    const plugins = new Map<string, AssembledPlugin>()
+    const create = (named: NamedPlugin) =>
+      Effect.map(
+        createPlugin(config, kernel, named, settings.get(named.key) as Json),
+        ({ created, offers }): Offered => {
+          plugins.set(named.key, created)
+          return { by: named, ...offers }
+        },
+      )
+    const offered = yield* Effect.forEach(sorted.filter(bringsModels), create)
+    const { values: models, problems } = withOffers(configuredModels(config.deployment), offered)
+    yield* stopOn(config, [...problems, ...checkPrices(models)])
+    const catalogue = resolve(kernel.container, Tokens.catalogue)
+    for (const { model } of models) catalogue.add(toEntry(model))
+    for (const named of sorted) if (!plugins.has(named.key)) yield* create(named)
+    return { order: sorted.map(({ key }) => plugins.get(key)!), models }
+  })
 
 /**
  * Checks all that can be checked without I/O by plugins. Fails with a ConfigError that lists all
@@ -117,44 +181,25 @@ const createPlugin = (
  */
 export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
   Effect.gen(function* () {
-    const stopOn = (problems: readonly (Problem | MissingProvider)[]) =>
-      problems.length > 0
-        ? Effect.flatMap(
-            Effect.promise(() => withFixes(problems)),
-            (explained) => Effect.fail(config.refuse(explained)),
-          )
-        : Effect.void
     const loaded = yield* Effect.promise(() =>
       loadPlugins(Object.keys(config.deployment.plugins), config.file),
     )
     const { settings, problems } = decodeSettings(config, loaded.plugins)
     const { order: sorted, problems: wiring } = orderPlugins(loaded.plugins, kernelTokens)
     // ports of a plugin that failed to load would be reported as missing, too
-    yield* stopOn([
+    yield* stopOn(config, [
       ...loaded.problems,
       ...problems,
       ...(loaded.problems.length > 0 ? [] : wiring),
-      ...checkPrices(config.deployment),
+      ...checkPrices(configuredModels(config.deployment)),
     ])
     const kernel: Kernel = yield* makeKernel(config.deployment, purpose, log)
-    const order = yield* Effect.forEach(sorted, (named) =>
-      Effect.try({
-        try: () => createPlugin(kernel, named, settings.get(named.key)),
-        catch: (cause) =>
-          config.refuse([
-            {
-              path: ["plugins", named.key],
-              message: `the plugin threw: ${String(cause)}`,
-              fix: "correct the plugin.",
-            },
-          ]),
-      }),
-    )
+    const { order, models } = yield* createPlugins(config, kernel, sorted, settings)
     const endpoints = resolveAll(kernel.container, Tokens.endpoints)
     const backends = resolveAll(kernel.container, Tokens.backends)
     const jobHandlers = resolveAll(kernel.container, Tokens.jobHandlers)
-    yield* stopOn([
-      ...checkModels(config.deployment, backends),
+    yield* stopOn(config, [
+      ...checkModels(models, backends),
       ...portsOfTheServer(endpoints, jobHandlers, order),
       ...twiceRouted(endpoints),
     ])
@@ -164,5 +209,6 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
       order,
       endpoints,
       backends,
+      models,
     } satisfies AssembledDeployment as AssembledDeployment
   })

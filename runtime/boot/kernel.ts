@@ -19,7 +19,6 @@ import { makeOutbound } from "../services/outbound/outbound.ts"
 import { lazySecrets } from "../services/secrets.ts"
 import { makeWorkers } from "../services/workers.ts"
 import { lazy, optional } from "./lazy.ts"
-import { toEntry } from "./models.ts"
 
 /** Base URL for clients: from the config, or set once the server listens. */
 export interface Address {
@@ -83,7 +82,7 @@ export const makeKernel = (
     const deployment = deploymentOf(config, purpose, address)
     const metrics = makeMetrics()
     const ids = makeIds(systemClock.nowMs)
-    const catalogue = makeCatalogue(config.models.map(toEntry), config.batchPriceFactor)
+    const catalogue = makeCatalogue([], config.batchPriceFactor)
     provide(container, Tokens.deployment, deployment)
     provide(
       container,

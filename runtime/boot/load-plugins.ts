@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, extname, isAbsolute, join, relative, resolve } from "node:path"
-import { pathToFileURL } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import type { Plugin } from "../../core/plugin.ts"
 import { builtinPlugins } from "../../plugins/index.ts"
 import { nearest, type Problem } from "../config/problems.ts"
@@ -11,6 +11,8 @@ export interface NamedPlugin {
   /** The key under `plugins`. */
   readonly key: string
   readonly plugin: Plugin
+  /** The folder of its module, where that is known. */
+  readonly folder?: string | undefined
 }
 
 const isPath = (name: string) => name.startsWith(".") || isAbsolute(name)
@@ -53,11 +55,28 @@ const importFile = async (file: string): Promise<unknown> => {
   return import(/* @vite-ignore */ pathToFileURL(twin ?? file).href)
 }
 
-const importPackage = async (name: string, configFile: string): Promise<unknown> => {
+interface Loaded {
+  readonly module: unknown
+  readonly folder?: string | undefined
+}
+
+/** Where this package finds `name`; undefined where that can't be said. */
+const ownResolve = (name: string): string | undefined => {
   try {
-    return await importFile(createRequire(configFile).resolve(name))
+    return fileURLToPath(import.meta.resolve(name))
   } catch {
-    return import(/* @vite-ignore */ name)
+    return undefined
+  }
+}
+
+const importPackage = async (name: string, configFile: string): Promise<Loaded> => {
+  try {
+    const file = createRequire(configFile).resolve(name)
+    return { module: await importFile(file), folder: dirname(file) }
+  } catch {
+    const module: unknown = await import(/* @vite-ignore */ name)
+    const file = ownResolve(name)
+    return { module, folder: file && dirname(file) }
   }
 }
 
@@ -85,7 +104,7 @@ const unknownPlugin = (key: string): Problem => {
   }
 }
 
-const loadPath = async (key: string, file: string): Promise<unknown | Problem> => {
+const loadPath = async (key: string, file: string): Promise<Loaded | Problem> => {
   const path = ["plugins", key]
   if (!existsSync(file))
     return {
@@ -94,7 +113,7 @@ const loadPath = async (key: string, file: string): Promise<unknown | Problem> =
       fix: "correct the path; it is relative to the config file.",
     }
   try {
-    return await importFile(file)
+    return { module: await importFile(file), folder: dirname(file) }
   } catch (cause) {
     if (extname(file) !== ".ts" || packageTypeOf(dirname(file)) === "module") throw cause
     return {
@@ -105,9 +124,9 @@ const loadPath = async (key: string, file: string): Promise<unknown | Problem> =
   }
 }
 
-const load = async (key: string, configFile: string): Promise<unknown | Problem> => {
+const load = async (key: string, configFile: string): Promise<Loaded | Problem> => {
   const builtin = Object.hasOwn(builtinPlugins, key) ? builtinPlugins[key] : undefined
-  if (builtin) return builtin()
+  if (builtin) return { module: await builtin() }
   if (isPath(key)) return loadPath(key, resolve(dirname(configFile), key))
   try {
     return await importPackage(key, configFile)
@@ -151,10 +170,10 @@ export const loadPlugins = async (
   for (const key of keys) {
     const path = ["plugins", key]
     try {
-      const module = await load(key, configFile)
-      const found = isProblem(module) ? module : pluginIn(module as { plugin?: unknown })
+      const loaded = await load(key, configFile)
+      const found = isProblem(loaded) ? loaded : pluginIn(loaded.module as { plugin?: unknown })
       if (isProblem(found)) problems.push({ ...found, path })
-      else plugins.push({ key, plugin: found })
+      else plugins.push({ key, plugin: found, folder: (loaded as Loaded).folder })
     } catch (cause) {
       problems.push({
         path,

@@ -3,7 +3,7 @@ import type { Backend } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
 import { adapterName, type ModelEntry } from "../../core/services/model-entry.ts"
 import { type Token, Tokens } from "../../core/tokens.ts"
-import type { Problem } from "../config/problems.ts"
+import { type ConfigPath, configPath, type Problem } from "../config/problems.ts"
 import type { DeploymentConfig, ModelConfig } from "../config/schema.ts"
 import { parseSourceUrl } from "../services/model-files/sources/source-url.ts"
 import type { MissingProvider } from "./suggest-plugins.ts"
@@ -24,21 +24,61 @@ export const toEntry = (model: ModelConfig): ModelEntry => ({
   options: model.options,
 })
 
+/** A model with the place that names it. */
+export interface PlacedModel {
+  readonly model: ModelConfig
+  readonly at: ConfigPath
+  /** The key of the plugin that brings it; undefined for those of the config file. */
+  readonly plugin?: string
+  /** Keys of the plugins that bring adapters for it, by the adapters' ids. */
+  readonly adapterPlugins?: ReadonlyMap<string, string>
+}
+
+export const configuredModels = ({ models }: DeploymentConfig): readonly PlacedModel[] =>
+  models.map((model, index) => ({ model, at: ["models", index] }))
+
+/** What brings a model or, by its name, an adapter: a plugin, or the config file. */
+export const originOf = (models: readonly PlacedModel[], name: string): string =>
+  models
+    .flatMap(({ model, plugin, adapterPlugins }) => [
+      { name: model.id, plugin },
+      ...model.adapters.map((own) => ({
+        name: adapterName(model.id, own),
+        plugin: adapterPlugins?.get(own.id) ?? plugin,
+      })),
+    ])
+    .find((one) => one.name === name)?.plugin ?? "config"
+
+/** A problem of one field: at its line, or at the line of the plugin that brings it. */
+const problemOf = (placed: PlacedModel, field: ConfigPath, message: string) => {
+  const { model, at, plugin, adapterPlugins } = placed
+  const [key, index] = field
+  const adapter = key === "adapters" ? model.adapters[Number(index)]?.id : undefined
+  const from = (adapter !== undefined && adapterPlugins?.get(adapter)) || plugin
+  return from === undefined
+    ? { path: [...at, ...field], message }
+    : {
+        path: ["plugins", from],
+        message: `${from === plugin ? "its" : "the"} model '${model.id}', ${configPath(field)}: ${message}`,
+      }
+}
+
 const checkModel = (
-  model: ModelConfig,
-  index: number,
+  placed: PlacedModel,
   backends: readonly Backend[],
 ): readonly (Problem | MissingProvider)[] => {
+  const { model } = placed
   const backend = backends.find((b) => b.name === model.backend)
   const able = backends.filter((b) => b.tasks.includes(model.task)).map((b) => b.name)
   if (!backend?.tasks.includes(model.task)) {
     const why = backend
       ? `the backend '${model.backend}' can't serve the task '${model.task}'`
       : `no plugin here provides the backend '${model.backend}'`
-    const problem = {
-      path: ["models", index, "backend"],
-      message: `${why}, so nothing can serve the model '${model.id}'`,
-    }
+    const problem = problemOf(
+      placed,
+      ["backend"],
+      `${why}, so nothing can serve the model '${model.id}'`,
+    )
     return [
       able.length > 0
         ? { ...problem, fix: `write ${able.map((n) => `'${n}'`).join(" or ")}.` }
@@ -46,104 +86,96 @@ const checkModel = (
     ]
   }
   const wrong = backend.check(model.task, model.options)
-  return wrong === undefined
-    ? []
-    : [
-        {
-          path: ["models", index, "options"],
-          message: `the backend '${backend.name}' refuses these options: ${wrong}`,
-          fix: "correct the options; the backend's README lists them.",
-        },
-      ]
+  if (wrong === undefined) return []
+  const message = `the backend '${backend.name}' refuses these options: ${wrong}`
+  return [
+    {
+      ...problemOf(placed, ["options"], message),
+      fix: "correct the options; the backend's README lists them.",
+    },
+  ]
 }
 
-/** Runs before the catalogue is made, which throws on invalid prices. */
-export const checkPrices = (deployment: DeploymentConfig): readonly Problem[] =>
-  deployment.models.flatMap((model, index) => {
+/** Runs before an entry is made, which throws on invalid prices. */
+export const checkPrices = (models: readonly PlacedModel[]): readonly Problem[] =>
+  models.flatMap((placed) => {
     try {
-      parsePrice(model.price)
+      parsePrice(placed.model.price)
       return []
     } catch (cause) {
       return [
         {
-          path: ["models", index, "price"],
-          message: (cause as Error).message,
+          ...problemOf(placed, ["price"], (cause as Error).message),
           fix: "write amounts in rupiah with at most 6 decimals.",
         },
       ]
     }
   })
 
-const checkLimits = ({ limits, task, id }: ModelConfig, index: number): readonly Problem[] =>
-  task === "chat" && limits.maxOutputTokens === 0
+const checkLimits = (placed: PlacedModel): readonly Problem[] => {
+  const { id, task, limits } = placed.model
+  return task === "chat" && limits.maxOutputTokens === 0
     ? [
         {
-          path: ["models", index, "limits"],
-          message: `the chat model '${id}' needs maxOutputTokens`,
+          ...problemOf(placed, ["limits"], `the chat model '${id}' needs maxOutputTokens`),
           fix: "add it: the largest max_tokens that a request may ask for.",
         },
       ]
     : []
+}
 
-const checkSources = (
+export const checkSources = (
   { sources }: Pick<ModelConfig, "sources">,
-  path: Problem["path"],
+  placed: PlacedModel,
+  path: ConfigPath = [],
 ): readonly Problem[] =>
   sources.flatMap(({ url }, at) => {
     const parsed = parseSourceUrl(url)
+    const field = [...path, "sources", at, "url"]
     return Result.isFailure(parsed)
       ? [
           {
-            path: [...path, "sources", at, "url"],
-            message: "this is no source that files can be pulled from",
+            ...problemOf(placed, field, "this is no source that files can be pulled from"),
             fix: `${parsed.failure}.`,
           },
         ]
       : []
   })
 
-const checkAdapters = (
-  { id, task, adapters }: ModelConfig,
-  index: number,
-  models: readonly ModelConfig[],
-): readonly Problem[] => {
-  if (task !== "chat" && adapters.length > 0)
-    return [
-      {
-        path: ["models", index, "adapters"],
-        message: `the model '${id}' has the task '${task}', and only chat models take adapters`,
-        fix: "remove the adapters.",
-      },
-    ]
+const checkAdapters = (placed: PlacedModel, models: readonly PlacedModel[]): readonly Problem[] => {
+  const { id, task, adapters } = placed.model
+  if (task !== "chat" && adapters.length > 0) {
+    const message = `the model '${id}' has the task '${task}', and only chat models take adapters`
+    return [{ ...problemOf(placed, ["adapters"], message), fix: "remove the adapters." }]
+  }
   return adapters.flatMap((adapter, at) => {
-    const path = ["models", index, "adapters", at]
+    const path = ["adapters", at]
     const name = adapterName(id, adapter)
     const isTaken =
       adapters.findIndex((other) => other.id === adapter.id) < at ||
-      models.some((other) => other.id === name)
+      models.some(({ model }) => model.id === name)
     return [
       ...(isTaken
         ? [
             {
-              path: [...path, "id"],
-              message: `the name '${name}' is given twice`,
+              ...problemOf(placed, [...path, "id"], `the name '${name}' is given twice`),
               fix: "give the adapter another id.",
             },
           ]
         : []),
-      ...checkSources(adapter, path),
+      ...checkSources(adapter, placed, path),
     ]
   })
 }
 
 /** Checks each model against the backends, its limits and its sources. */
 export const checkModels = (
-  deployment: DeploymentConfig,
+  models: readonly PlacedModel[],
   backends: readonly Backend[],
 ): readonly (Problem | MissingProvider)[] =>
-  deployment.models.flatMap((model, index) => [
-    ...checkModel(model, index, backends),
-    ...checkLimits(model, index),
-    ...checkSources(model, ["models", index]),
-    ...checkAdapters(model, index, deployment.models),
+  models.flatMap((placed) => [
+    ...checkModel(placed, backends),
+    ...checkLimits(placed),
+    ...checkSources(placed.model, placed),
+    ...checkAdapters(placed, models),
   ])

@@ -5,6 +5,7 @@ import type { Price } from "../../core/pricing.ts"
 import { adapterName, type ModelEntry, type ModelSource } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
+import { originOf } from "../boot/models.ts"
 import { describeModels, shortfall } from "../boot/served-models.ts"
 import { formatTable } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
@@ -58,7 +59,7 @@ const meters = (price: Price): string =>
     .join(", ") || "free"
 
 const modelRow =
-  ({ container }: AssembledDeployment, known: readonly ModelEntry[]) =>
+  ({ container, models }: AssembledDeployment, known: readonly ModelEntry[]) =>
   (entry: ModelEntry) => {
     const isKnown = known.includes(entry)
     const { contextTokens, maxOutputTokens, price } = isKnown
@@ -73,6 +74,7 @@ const modelRow =
       isKnown ? String(contextTokens) : `${contextTokens} (promised)`,
       maxOutputTokens ? `${maxOutputTokens} (${byDefault})` : "-",
       meters(price),
+      originOf(models, id),
       sources.map((source) => `${source.url}${source.sha256 ? "" : " (no digest)"}`).join(" | ") ||
         "-",
     ]
@@ -107,7 +109,7 @@ export const describeDeployment = (
     ]),
     "MODELS AND METERS",
     formatTable([
-      ["model", "task", "backend", "window", "max_tokens (default)", "price", "sources"],
+      ["model", "task", "backend", "window", "max_tokens (default)", "price", "from", "sources"],
       ...resolve(deployment.container, Tokens.catalogue).entries.flatMap(
         modelRow(deployment, known),
       ),

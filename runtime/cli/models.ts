@@ -4,6 +4,7 @@ import { stringify } from "yaml"
 import type { ModelEntry, ModelSource } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
+import { originOf } from "../boot/models.ts"
 import { filesOf } from "../boot/open-models.ts"
 import { makePullProgress } from "../progress.ts"
 import { pullVerified } from "../services/model-files/verified-pull.ts"
@@ -48,6 +49,7 @@ export const listModels = ({ config }: Options) =>
             : sources.length
               ? "not pulled"
               : "no files",
+          originOf(deployment.models, id),
           found?.path ?? sources[0]?.url ?? "",
         ])
       const rows = yield* Effect.forEach(yield* chosen(deployment, []), (entry) =>
@@ -55,7 +57,7 @@ export const listModels = ({ config }: Options) =>
           row(entry, own),
         ),
       )
-      const heading = ["MODEL", "TASK", "BACKEND", "FILES", "WHERE"]
+      const heading = ["MODEL", "TASK", "BACKEND", "FILES", "FROM", "WHERE"]
       print(deployment, formatTable([heading, ...rows.flat()]))
     }),
   )

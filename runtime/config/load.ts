@@ -56,24 +56,23 @@ const parse = (file: string): Locator => {
   return where
 }
 
-/** `file:` sources and plugin paths are relative to the config file. */
-const anchor = (deployment: DeploymentConfig, folder: string): DeploymentConfig => {
-  const source = (url: string) =>
-    url.startsWith("file:") && !isAbsolute(url.slice(5))
-      ? `file:${resolve(folder, url.slice(5))}${url.endsWith("/") ? "/" : ""}`
-      : url
-  const anchored = <A extends { readonly sources: ModelConfig["sources"] }>(entry: A): A => ({
-    ...entry,
-    sources: entry.sources.map((s) => ({ ...s, url: source(s.url) })),
-  })
-  return {
-    ...deployment,
-    models: deployment.models.map((model) => ({
-      ...anchored(model),
-      adapters: model.adapters.map(anchored),
-    })),
-  }
-}
+const anchor = (url: string, folder: string): string =>
+  url.startsWith("file:") && !isAbsolute(url.slice(5))
+    ? `file:${resolve(folder, url.slice(5))}${url.endsWith("/") ? "/" : ""}`
+    : url
+
+type WithSources = Pick<ModelConfig, "sources">
+
+/** `file:` sources are relative to the folder of what names them. */
+export const anchorSources = <A extends WithSources>(entry: A, folder: string): A => ({
+  ...entry,
+  sources: entry.sources.map((source) => ({ ...source, url: anchor(source.url, folder) })),
+})
+
+export const anchorModel = (model: ModelConfig, folder: string): ModelConfig => ({
+  ...anchorSources(model, folder),
+  adapters: model.adapters.map((adapter) => anchorSources(adapter, folder)),
+})
 
 const duplicateModels = (deployment: DeploymentConfig): readonly Problem[] =>
   deployment.models.flatMap((model, index) =>
@@ -120,7 +119,8 @@ export const loadConfig = (path: string, env: Environment): LoadedConfig => {
     ])
   const decoded = decodePart(DeploymentConfig, value, [], fromEnvironment)
   if (Result.isFailure(decoded)) throw refuse(decoded.failure)
-  const deployment = anchor(decoded.success, dirname(file))
+  const models = decoded.success.models.map((model) => anchorModel(model, dirname(file)))
+  const deployment = { ...decoded.success, models }
   const duplicates = duplicateModels(deployment)
   if (duplicates.length > 0) throw refuse(duplicates)
   return { deployment, file, fromEnvironment, mask, refuse }

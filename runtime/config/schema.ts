@@ -27,7 +27,7 @@ export const SourceConfig = Schema.Struct({
   }),
 })
 
-const AdapterConfig = Schema.Struct({
+export const AdapterConfig = Schema.Struct({
   id: Schema.String.check(
     Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
       message: "must be 1 to 64 letters, digits or . _ -",

@@ -1,0 +1,196 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { afterAll, expect, it } from "vitest"
+import { resolve, Tokens } from "../../core/tokens.ts"
+import { fakeLog } from "../../testing/index.ts"
+import { loadConfig } from "../config/load.ts"
+import { assemble } from "./assemble.ts"
+import { originOf } from "./models.ts"
+
+const root = join(import.meta.dirname, "../..")
+const folder = mkdtempSync(join(tmpdir(), "rakit-offers-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A package whose plugin brings these models; modules are cached by name. */
+const writePackage = (
+  name: string,
+  offers: readonly unknown[],
+  provides = "[Tokens.models]",
+  adapters: readonly unknown[] = [],
+) => {
+  const at = join(folder, name)
+  mkdirSync(at, { recursive: true })
+  const manifest = { name, version: "1.0.0", type: "module", exports: "./plugin.ts" }
+  writeFileSync(join(at, "package.json"), JSON.stringify(manifest))
+  writeFileSync(
+    join(at, "plugin.ts"),
+    `import { definePlugin, ModelOfferSettings, provide, Tokens } from "${root}/core/index.ts"
+export const plugin = definePlugin({
+  name: "${name}", api: 1, about: "models", settings: ModelOfferSettings, needs: [], provides: ${provides},
+  create: (settings) => ({
+    register: (container) => {
+      for (const offer of ${JSON.stringify(offers)}) provide(container, Tokens.models, { ...offer, ...settings })
+      for (const adapter of ${JSON.stringify(adapters)}) provide(container, Tokens.adapters, adapter)
+    },
+  }),
+})
+`,
+  )
+}
+
+const offer = (id: string, more: object = {}) => ({
+  id,
+  task: "chat",
+  backend: "fake",
+  limits: { contextTokens: 1024, maxOutputTokens: 256 },
+  price: { input: 100, output: 400 },
+  sources: [{ url: "file:./weights.gguf" }],
+  ...more,
+})
+
+const fake = `${join(root, "testing/fakes/backend.ts")}: {}`
+
+const assembled = (plugins: string, models = "[]") => {
+  const file = join(folder, "rakit.yaml")
+  writeFileSync(
+    file,
+    `dataDir: ${folder}/data\nplugins:\n  ${fake}\n  endpoint-chat: {}\n  endpoint-models: {}\n  billing-free: {}\n  identity-static: { keys: [] }\n${plugins}models: ${models}\n`,
+  )
+  return Effect.runPromise(Effect.scoped(assemble(loadConfig(file, {}), "command", fakeLog())))
+}
+
+it("adds a package's model, whose files are beside its module", async () => {
+  writePackage("rakit-model-a", [offer("a"), offer("a-small")])
+  const { container, models } = await assembled("  ./rakit-model-a/plugin.ts: {}\n")
+  const catalogue = resolve(container, Tokens.catalogue)
+  expect(catalogue.entries.map(({ id }) => id)).toEqual(["a", "a-small"])
+  expect(catalogue.entry("a")).toMatchObject({
+    contextTokens: 1024,
+    tier: "standard",
+    price: { input: 100_000_000_000n },
+    sources: [{ url: `file:${join(folder, "rakit-model-a/weights.gguf")}` }],
+  })
+  expect(models.map(({ plugin }) => plugin)).toEqual([
+    "./rakit-model-a/plugin.ts",
+    "./rakit-model-a/plugin.ts",
+  ])
+})
+
+it("takes id and price from the package's settings", async () => {
+  writePackage("rakit-model-b", [offer("b")])
+  const { container } = await assembled(
+    "  ./rakit-model-b/plugin.ts: { id: svc-lyt, price: { input: 1500, output: 6000 } }\n",
+  )
+  const entry = resolve(container, Tokens.catalogue).entry("svc-lyt")
+  expect(entry?.price).toMatchObject({ output: 6_000_000_000_000n })
+})
+
+const whyNot = (plugins: string, models?: string) =>
+  assembled(plugins, models).then(
+    () => "it worked",
+    (error: Error) => error.message,
+  )
+
+it("refuses one id from two packages, or from a package and the config file, by both names", async () => {
+  writePackage("rakit-model-c", [offer("same")])
+  writePackage("rakit-model-d", [offer("same")])
+  expect(
+    await whyNot("  ./rakit-model-c/plugin.ts: {}\n  ./rakit-model-d/plugin.ts: {}\n"),
+  ).toMatch(
+    /rakit-model-d\/plugin\.ts: the model 'same' comes from the plugin '.*rakit-model-c.*' and from the plugin '.*rakit-model-d.*'/,
+  )
+  expect(
+    await whyNot("  ./rakit-model-c/plugin.ts: {}\n", `[${JSON.stringify(offer("same"))}]`),
+  ).toMatch(
+    /rakit-model-c\/plugin\.ts: the model 'same' comes from the config file and from the plugin '.*rakit-model-c/,
+  )
+  expect(
+    await whyNot("  ./rakit-model-c/plugin.ts: {}\n  ./rakit-model-d/plugin.ts: { id: other }\n"),
+  ).toBe("it worked")
+})
+
+it.each([
+  [{ limits: { contextTokens: 0 } }, /its model 'x', limits\.contextTokens: expected a value/],
+  [{ windwo: 1 }, /its model 'x', windwo: unknown key 'windwo'/],
+  [{ task: "sing" }, /its model 'x', task: expected "chat"/],
+  [{ id: undefined }, /its model number 1, id: 'id' is missing/],
+  [{ price: { input: 0.123456789 } }, /its model 'x', price: "0\.123456789" is not an amount/],
+  [{ sources: [{ url: "ftp://x" }] }, /its model 'x', sources\[0\]\.url: this is no source/],
+  [{ backend: "nope" }, /its model 'x', backend: no plugin here provides the backend 'nope'/],
+  [
+    { options: { stepMs: "slow" } },
+    /its model 'x', options: the backend 'fake' refuses these options/,
+  ],
+  [{ limits: { contextTokens: 64 } }, /its model 'x', limits: the chat model 'x' needs maxOutput/],
+])("refuses the entry %j of a package, by package and field", async (more, message) => {
+  const name = `rakit-model-${Object.keys(more)}-${String(message).length}`
+  writePackage(name, [offer("x", more)])
+  const said = await whyNot(`  ./${name}/plugin.ts: {}\n`)
+  expect(said).toMatch(new RegExp(`rakit\\.yaml:\\d+:\\d+ .*${name}.*: its model `))
+  expect(said).toMatch(message)
+})
+
+it("refuses a plugin that brings models and does not say so, and a value that is no entry", async () => {
+  writePackage("rakit-model-y", [offer("y")], "[]")
+  expect(await whyNot("  ./rakit-model-y/plugin.ts: {}\n")).toMatch(
+    /models or adapters, which its `provides` does not say/,
+  )
+  writePackage("rakit-model-z", ["text"])
+  expect(await whyNot("  ./rakit-model-z/plugin.ts: {}\n")).toMatch(/its model number 1/)
+})
+
+const lora = (id: string, model: string, more: object = {}) => ({
+  id,
+  model,
+  sources: [{ url: `file:./${id}/` }],
+  ...more,
+})
+
+it("attaches a package's adapter to a model of the config file, and to one of another package", async () => {
+  writePackage("rakit-lora-a", [], "[Tokens.adapters]", [lora("legal", "own"), lora("x", "base")])
+  writePackage("rakit-model-base", [offer("base")])
+  const { container, models } = await assembled(
+    "  ./rakit-lora-a/plugin.ts: {}\n  ./rakit-model-base/plugin.ts: {}\n",
+    `[${JSON.stringify(offer("own", { adapters: [lora("own", "own")].map(({ model: _, ...rest }) => rest) }))}]`,
+  )
+  const catalogue = resolve(container, Tokens.catalogue)
+  expect(catalogue.entry("own:legal")?.adapters).toEqual([
+    { id: "own", sources: [{ url: `file:${join(folder, "own")}/` }] },
+    { id: "legal", sources: [{ url: `file:${join(folder, "rakit-lora-a/legal")}/` }] },
+  ])
+  expect(catalogue.entry("base:x")?.id).toBe("base")
+  const origins = ["own", "own:own", "own:legal", "base", "base:x"].map((name) =>
+    originOf(models, name),
+  )
+  expect(origins).toEqual([
+    "config",
+    "config",
+    "./rakit-lora-a/plugin.ts",
+    "./rakit-model-base/plugin.ts",
+    "./rakit-lora-a/plugin.ts",
+  ])
+})
+
+it("refuses an adapter without its model, one that is there twice, and wrong fields, by name", async () => {
+  const own = `[${JSON.stringify(offer("own"))}]`
+  const only = (name: string, ...adapters: readonly object[]) => {
+    writePackage(name, [], "[Tokens.adapters]", adapters)
+    return `  ./${name}/plugin.ts: {}\n`
+  }
+  const legal = only("rakit-lora-b", lora("legal", "own"))
+  expect(await whyNot(legal)).toMatch(
+    /rakit-lora-b.*: its adapter 'legal' is for the model 'own', which this deployment does not have/,
+  )
+  expect(await whyNot(legal + only("rakit-lora-c", lora("legal", "own")), own)).toMatch(
+    /rakit-lora-c.*: the adapter 'own:legal' comes from the plugin '.*lora-b.*' and from the plugin '.*lora-c/,
+  )
+  expect(await whyNot(only("rakit-lora-d", lora("a b", "own", { strength: 1 })), own)).toMatch(
+    /its adapter 'a b', strength: unknown key[\s\S]*its adapter 'a b', id: must be 1 to 64/,
+  )
+  const odd = only("rakit-lora-e", lora("odd", "own", { sources: [{ url: "what:ever" }] }))
+  expect(await whyNot(odd, own)).toMatch(
+    /rakit-lora-e.*: the model 'own', adapters\[0\]\.sources\[0\]\.url: this is no source/,
+  )
+})
