@@ -15,6 +15,10 @@ export interface Limits {
   readonly concurrency: number
   /** Spend in a UTC month; 0 = no cap. */
   readonly monthlyCapMicros: Micros
+  /**
+   * The largest JSON body in MB (2^20 bytes), unpacked. The default is the largest of any endpoint.
+   */
+  readonly bodyMb: number
 }
 
 export const defaultLimits: Limits = {
@@ -22,6 +26,7 @@ export const defaultLimits: Limits = {
   rpd: 10_000,
   concurrency: 10,
   monthlyCapMicros: 1_000_000_000_000n,
+  bodyMb: 50,
 }
 
 /** Who calls. `keyId` is absent for a dashboard session. */

@@ -50,7 +50,7 @@ export const errorRegistry = {
     412,
     "The bytes are not those that `If-Match` or `If-Unmodified-Since` asks for.",
   ),
-  payload_too_large: invalid(413, "The body is larger than this endpoint accepts."),
+  payload_too_large: invalid(413, "The body is larger than this endpoint or key accepts."),
   storage_quota_exceeded: invalid(413, "The account's storage is full."),
   uri_too_long: invalid(414, "The address is too long."),
   unsupported_media_type: invalid(415, "The body's content type is not accepted here."),

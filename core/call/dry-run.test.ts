@@ -22,6 +22,7 @@ describe("a dry run", () => {
         rpd: 10_000,
         concurrency: 10,
         monthly_cap_idr: 1_000_000,
+        body_mb: 50,
       },
       would_succeed: true,
     })

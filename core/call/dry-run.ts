@@ -34,6 +34,7 @@ const dryRunReply = (
         rpd: limits.rpd,
         concurrency: limits.concurrency,
         monthly_cap_idr: rupiahNumber(limits.monthlyCapMicros),
+        body_mb: limits.bodyMb,
       },
       would_succeed: wouldSucceed,
       ...more,

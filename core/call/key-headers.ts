@@ -66,10 +66,7 @@ export const withKeyHeaders = <A, R>(
   // the refusal is what the client has to know, also where nobody can say what its key has left
   const peeked = Effect.suspend(() =>
     maskInternalErrors(deps.log)(peek(deps, endpoint, input, caller)),
-  ).pipe(
-    Effect.map(rateHeaders),
-    Effect.catch(() => Effect.succeed({})),
-  )
+  ).pipe(Effect.match({ onSuccess: rateHeaders, onFailure: (): Strings => ({}) }))
   return effect.pipe(
     Effect.tapError((error) =>
       Effect.sync(() => noteRefused(deps, endpoint, input, caller, error)),

@@ -143,6 +143,15 @@ const adminMigration: Migration = {
   },
 }
 
+/** Keys that were made before have the default; so do those of a server of the version before. */
+const bodyLimitMigration: Migration = {
+  up: async (db) => {
+    await sql`ALTER TABLE accounts_key ADD COLUMN body_mb int NOT NULL DEFAULT 50 CHECK (body_mb >= 1)`.execute(
+      db,
+    )
+  },
+}
+
 export const migrations: Migrations = {
   "001-account-and-key": accountAndKeyMigration,
   "002-sessions": sessionMigration,
@@ -150,4 +159,5 @@ export const migrations: Migrations = {
   "004-keys": keyMigration,
   "005-admin": adminMigration,
   "006-key-expiry": keyExpiryMigration,
+  "007-body-limit": bodyLimitMigration,
 }

@@ -12,10 +12,11 @@ it("has the limits and the credit of the contract by default", () => {
 })
 
 it("takes a part of the limits", () => {
-  expect(limitsOf(decode({ defaultLimits: { rpm: 5, monthlyCapIdr: 0.5 } }))).toEqual({
+  expect(limitsOf(decode({ defaultLimits: { rpm: 5, monthlyCapIdr: 0.5, bodyMb: 8 } }))).toEqual({
     ...defaultLimits,
     rpm: 5,
     monthlyCapMicros: 500_000n,
+    bodyMb: 8,
   })
 })
 
@@ -40,6 +41,9 @@ it("refuses amounts below zero, with too many decimals, and limits that are no c
     { freeCreditIdr: Number.NaN },
     { defaultLimits: { rpm: 0 } },
     { defaultLimits: { rpd: 1.5 } },
+    { defaultLimits: { bodyMb: 0 } },
+    { defaultLimits: { bodyMb: 1.5 } },
+    { defaultLimits: { bodyMb: 51 } },
   ])
     expect(Result.isFailure(Schema.decodeUnknownResult(Settings)(bad)), JSON.stringify(bad)).toBe(
       true,

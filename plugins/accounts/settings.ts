@@ -30,6 +30,11 @@ const given = (variable: string, isUsable: (text: string) => boolean, rule: stri
   )
 const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) =>
   schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+const wholeMegabytes = Schema.Int.check(
+  Schema.isBetween({ minimum: 1, maximum: defaultLimits.bodyMb }),
+).annotate({
+  description: "The largest JSON body in MB, unpacked; uploads of files have their own limits.",
+})
 const count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 
 const DefaultLimits = Schema.Struct({
@@ -37,6 +42,7 @@ const DefaultLimits = Schema.Struct({
   rpd: or(count, defaultLimits.rpd),
   concurrency: or(count, defaultLimits.concurrency),
   monthlyCapIdr: or(Schema.Finite.check(isAmount), rupiahNumber(defaultLimits.monthlyCapMicros)),
+  bodyMb: or(wholeMegabytes, defaultLimits.bodyMb),
 })
 
 const TestKeys = Schema.Struct({
@@ -75,4 +81,5 @@ export const limitsOf = ({ defaultLimits }: Settings): Limits => ({
   rpd: defaultLimits.rpd,
   concurrency: defaultLimits.concurrency,
   monthlyCapMicros: amountOf(defaultLimits.monthlyCapIdr),
+  bodyMb: defaultLimits.bodyMb,
 })

@@ -55,6 +55,7 @@ export interface KeyTable {
   readonly rpd: number
   readonly concurrency: number
   readonly monthly_cap_micros: ColumnType<string | bigint, bigint, bigint>
+  readonly body_mb: Generated<number>
   readonly created_at: Date
   readonly last_used_at: Date | null
   readonly revoked_at: Date | null

@@ -186,8 +186,13 @@ describe.skipIf(!installedChromium)(
       await card().getByRole("button", { name: "Save" }).click()
       await card().locator(".field", { hasText: "Requests per day" }).locator(".refusal").waitFor()
       await card().getByLabel("Requests per day").fill("1234")
+      await card().getByLabel("Largest request in MB").fill("51")
+      await card().getByRole("button", { name: "Save" }).click()
+      await card().locator(".field", { hasText: "Largest request" }).locator(".refusal").waitFor()
+      await card().getByLabel("Largest request in MB").fill("8")
       await card().getByRole("button", { name: "Save" }).click()
       await card().getByText("1,234").waitFor()
+      await card().getByText("Largest request in MB8").waitFor()
     })
 
     it("the playground streams an answer and says what it cost", async () => {

@@ -127,6 +127,9 @@ it("amounts are exact", () => {
 
 it("limits that are left empty are not sent", () => {
   expect(
-    limitsOf({ "limits.rpm": "5", "limits.rpd": " ", "limits.monthly_cap_idr": "0.5", name: "x" }),
-  ).toEqual({ rpm: 5, monthly_cap_idr: 0.5 })
+    limitsOf({
+      ...{ "limits.rpm": "5", "limits.rpd": " ", "limits.monthly_cap_idr": "0.5" },
+      ...{ "limits.body_mb": "2", name: "x" },
+    }),
+  ).toEqual({ rpm: 5, monthly_cap_idr: 0.5, body_mb: 2 })
 })

@@ -26,7 +26,12 @@ const Name = Schema.String.check(
 const count = Schema.optionalKey(
   Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 })),
 )
-const Limits = Schema.Struct({ rpm: count, rpd: count, concurrency: count })
+const bodyMb = Schema.optionalKey(
+  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: defaultLimits.bodyMb })),
+).annotate({
+  description: "The largest JSON body in MB, unpacked; uploads of files have their own limits.",
+})
+const Limits = Schema.Struct({ rpm: count, rpd: count, concurrency: count, bodyMb })
 
 const Key = Schema.Struct({
   name: Name,

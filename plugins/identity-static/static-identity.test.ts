@@ -22,10 +22,10 @@ identityContract(
         resume: (keyId) => current().resume(keyId),
       },
       addKey: async (key, { mode, limits, revoked }) => {
-        const { rpm, rpd, concurrency } = limits
+        const { monthlyCapMicros: _, ...counts } = limits
         const added = {
           ...{ name: `key ${keys.length}`, hash: hashOf(key), test: mode === "test" },
-          limits: { rpm, rpd, concurrency },
+          limits: counts,
         }
         keys.push(added)
         const caller = await who(current(), key)
@@ -76,6 +76,16 @@ it("refuses two keys of one name, one key twice, and hidden characters in names"
     decode({ keys: [key("x", a), key("y", a.toUpperCase().replace("SHA", "sha"))] }),
   ).toContain("one hash twice")
   expect(decode({ keys: [key("a\u202eb", a)] })).toContain("invisible")
+})
+
+it("takes a largest body of whole megabytes, up to that of any endpoint", () => {
+  const key = (bodyMb: number) => ({ name: "x", hash: hashOf("x"), limits: { bodyMb } })
+  for (const bodyMb of [1, 50])
+    expect(decode({ keys: [key(bodyMb)], limits: { bodyMb } })).toBe("fine")
+  for (const bodyMb of [0, 1.5, 51]) {
+    expect(decode({ keys: [key(bodyMb)] })).toContain("bodyMb")
+    expect(decode({ keys: [], limits: { bodyMb } })).toContain("bodyMb")
+  }
 })
 
 it("an empty hash is no key: nothing gets in with it", async () => {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http"
 import { Effect, type Scope } from "effect"
 import type { Answer, CallInput, CallPath } from "../../core/call/contract.ts"
 import { type Meter, makeMeter } from "../../core/call/meter.ts"
-import type { Caller } from "../../core/caller.ts"
+import { type Caller, defaultLimits } from "../../core/caller.ts"
 import { type ApiError, apiError, type PortError } from "../../core/errors.ts"
 import type { Json, Strings } from "../../core/json.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
@@ -146,7 +146,8 @@ const answerOf = (
     if (refusal) return yield* deps.callPath.run(refusing(endpoint, refusal), input)
     const read = Effect.gen(function* () {
       const holder = caller?.tenant.account ?? client.address
-      const reading = readBody(exchange, endpoint, holder, deps)
+      const { bodyMb } = caller?.limits ?? defaultLimits
+      const reading = readBody(exchange, endpoint, { holder, bodyMb }, deps)
       const { body, digest } = endpoint.body === "none" ? {} : yield* timed(meter, "body", reading)
       record.model = deps.catalogue.entry(modelIn(body))
       return {

@@ -85,6 +85,7 @@ export const identityContract = (
         rpd: 70,
         concurrency: 3,
         monthlyCapMicros: isFixed ? 0n : 9_000_000_000_000_001n,
+        bodyMb: 2,
       }
       const role = isFixed ? "user" : "admin"
       const live = await add({ role, limits })

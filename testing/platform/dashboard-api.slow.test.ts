@@ -69,6 +69,27 @@ describe("keys", () => {
     })
   })
 
+  it("limit the bodies that they send, not the files", async () => {
+    const limits = { body_mb: 1 }
+    const { json } = await ask("POST", "/dashboard/keys", { name: "small", limits })
+    expect(json.limits).toMatchObject(limits)
+    const client = new OpenAI({ baseURL: `${platform.url}/v1`, apiKey: json.key, maxRetries: 0 })
+    const embed = () =>
+      client.embeddings.create({ model: "svc-embed", input: "a".repeat(1.5 * 2 ** 20) })
+    await expect(embed()).rejects.toMatchObject({
+      ...{ status: 413, code: "payload_too_large" },
+      message: expect.stringContaining(
+        "larger than 1 MB, the limit of this key (`limits.body_mb`)",
+      ),
+    })
+    await ask("PATCH", `/dashboard/keys/${json.id}`, { limits: { body_mb: 2 } })
+    expect((await embed()).data).toHaveLength(1)
+    const file = new File(["{}\n".repeat(2 ** 20)], "lines.jsonl")
+    expect(await client.files.create({ file, purpose: "batch" })).toMatchObject({
+      bytes: 3 * 2 ** 20,
+    })
+  })
+
   it("reach the endpoints of their scopes only", async () => {
     const { json } = await ask("POST", "/dashboard/keys", { name: "k", scopes: ["embeddings"] })
     await expect(chatWith(json.key)).rejects.toMatchObject({

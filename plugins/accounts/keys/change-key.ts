@@ -19,11 +19,12 @@ const noSuchKey = () => apiError("not_found", "There is no such key.")
 
 /** The columns of the limits that are given; null counts as absent. */
 export const limitColumns = (limits: SomeLimits | null | undefined): KeyRowChanges => {
-  const { rpm, rpd, concurrency, monthly_cap_idr: cap } = limits ?? {}
+  const { rpm, rpd, concurrency, monthly_cap_idr: cap, body_mb } = limits ?? {}
   return {
     ...(typeof rpm === "number" && { rpm }),
     ...(typeof rpd === "number" && { rpd }),
     ...(typeof concurrency === "number" && { concurrency }),
+    ...(typeof body_mb === "number" && { body_mb }),
     ...(typeof cap === "number" && { monthly_cap_micros: parseRupiah(String(cap)) }),
   }
 }

@@ -37,6 +37,7 @@ const limitsFor = (defaults: Limits, wanted: SomeLimits | null | undefined): Lim
     typeof wanted?.monthly_cap_idr === "number"
       ? parseRupiah(String(wanted.monthly_cap_idr))
       : defaults.monthlyCapMicros,
+  bodyMb: wanted?.body_mb ?? defaults.bodyMb,
 })
 
 /**

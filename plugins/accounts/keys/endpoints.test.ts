@@ -43,7 +43,7 @@ describe("a key", () => {
       prefix: key.slice(0, 12),
       test: false,
       scopes: ["*"],
-      limits: { rpm: 60, rpd: 10_000, concurrency: 10, monthly_cap_idr: 1_000_000 },
+      limits: { rpm: 60, rpd: 10_000, concurrency: 10, monthly_cap_idr: 1_000_000, body_mb: 50 },
       spent_this_month_idr: 0,
       created_at: Math.floor(api.clock.nowMs() / 1000),
       last_used_at: null,
@@ -69,18 +69,18 @@ describe("a key", () => {
     const made = await keys.create({
       name: "t",
       test: true,
-      limits: { rpm: 5, monthly_cap_idr: 0.5, rpd: null, colour: "red" },
+      limits: { rpm: 5, monthly_cap_idr: 0.5, body_mb: 2, rpd: null, colour: "red" },
       scopes: null,
       unknown: 1,
     })
     expect(made).toMatchObject({
       test: true,
-      limits: { rpm: 5, rpd: 10_000, concurrency: 10, monthly_cap_idr: 0.5 },
+      limits: { rpm: 5, rpd: 10_000, concurrency: 10, monthly_cap_idr: 0.5, body_mb: 2 },
       scopes: ["*"],
     })
     expect(await api.authenticate(made.key)).toMatchObject({
       tenant: { mode: "test" },
-      limits: { rpm: 5, rpd: 50, monthlyCapMicros: 500_000n },
+      limits: { rpm: 5, rpd: 50, monthlyCapMicros: 500_000n, bodyMb: 2 },
       models: ["svc-lyt"],
     })
     const live = await keys.create()
@@ -95,10 +95,11 @@ describe("a key", () => {
       limits: { rpm: 5 },
     })
     expect((await keys.patch(id, { limits: { rpm: 5, rpd: null } })).status).toBe(200)
-    const { json } = await keys.patch(id, { name: "b", limits: { rpd: 7, monthly_cap_idr: 0 } })
+    const limits = { rpd: 7, monthly_cap_idr: 0, body_mb: 8 }
+    const { json } = await keys.patch(id, { name: "b", limits })
     expect(json).toMatchObject({
       name: "b",
-      limits: { rpm: 5, rpd: 7, concurrency: 10, monthly_cap_idr: 0 },
+      limits: { rpm: 5, concurrency: 10, ...limits },
     })
     expect(json).not.toHaveProperty("key")
     expect(await api.audit({ target: id })).toMatchObject([
@@ -111,13 +112,13 @@ describe("a key", () => {
       {
         action: "key.update",
         actor: ada.tenant.account,
-        before: { name: "a", limits: { rpd: 10_000, monthly_cap_idr: 1_000_000 } },
-        after: { name: "b", limits: { rpd: 7, monthly_cap_idr: 0 } },
+        before: { name: "a", limits: { rpd: 10_000, monthly_cap_idr: 1_000_000, body_mb: 50 } },
+        after: { name: "b", limits },
       },
     ])
     expect((await api.audit({ target: id }))[1]).toHaveProperty("after", {
       name: "b",
-      limits: { rpd: 7, monthly_cap_idr: 0 },
+      limits,
     })
   })
 

@@ -6,7 +6,14 @@ import type { AccountsTables } from "../tables.ts"
 export type KeyRow = Selectable<AccountsTables["accounts_key"]>
 export type KeyRowChanges = Pick<
   Updateable<AccountsTables["accounts_key"]>,
-  "name" | "scopes" | "rpm" | "rpd" | "concurrency" | "monthly_cap_micros" | "revoked_at"
+  | "name"
+  | "scopes"
+  | "rpm"
+  | "rpd"
+  | "concurrency"
+  | "monthly_cap_micros"
+  | "body_mb"
+  | "revoked_at"
 >
 
 /** The keys as their owner sees them: looked up by account. */

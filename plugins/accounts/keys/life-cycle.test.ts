@@ -188,6 +188,7 @@ it("keys of two accounts live as the model says, whatever is done to them, and e
                       rpd: 10_000,
                       concurrency: 10,
                       monthlyCapMicros: BigInt(cap * 1_000_000),
+                      bodyMb: 50,
                     },
                   })
                 : "authentication_error",

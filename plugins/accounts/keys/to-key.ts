@@ -10,6 +10,7 @@ export const limitsJson = (limits: Limits) => ({
   rpd: limits.rpd,
   concurrency: limits.concurrency,
   monthly_cap_idr: rupiahNumber(limits.monthlyCapMicros),
+  body_mb: limits.bodyMb,
 })
 
 export const limitsOfRow = (row: KeyRow): Limits => ({
@@ -17,6 +18,7 @@ export const limitsOfRow = (row: KeyRow): Limits => ({
   rpd: row.rpd,
   concurrency: row.concurrency,
   monthlyCapMicros: BigInt(row.monthly_cap_micros),
+  bodyMb: row.body_mb,
 })
 
 /** The JSON of a key, as its owner sees it. */

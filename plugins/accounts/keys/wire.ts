@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { listSchema, optional } from "../../../core/index.ts"
+import { defaultLimits, listSchema, optional } from "../../../core/index.ts"
 import { isKeyName, keyNameRule } from "../plain-text.ts"
 
 /** More than anybody needs; larger values are mistakes. */
@@ -8,6 +8,7 @@ export const maxLimits = {
   rpd: 1_000_000_000,
   concurrency: 1_000,
   monthlyCapIdr: 1e12,
+  bodyMb: defaultLimits.bodyMb,
 }
 const maxScopes = 100
 
@@ -27,11 +28,15 @@ const Name = Schema.String.check(
   Schema.makeFilter((name: string) => isKeyName(name) || keyNameRule),
 )
 
+const aboutBodyMb =
+  "The largest JSON body in MB, unpacked. Uploads of files, and the lines of batches in them, have limits of their own."
+
 const SomeLimits = Schema.Struct({
   rpm: optional(count(maxLimits.rpm)),
   rpd: optional(count(maxLimits.rpd)),
   concurrency: optional(count(maxLimits.concurrency)),
   monthly_cap_idr: optional(Schema.Finite.check(Schema.makeFilter(isCap))),
+  body_mb: optional(count(maxLimits.bodyMb)).annotate({ description: aboutBodyMb }),
 })
 export type SomeLimits = typeof SomeLimits.Type
 
@@ -71,6 +76,7 @@ const fields = {
     rpd: Schema.Int,
     concurrency: Schema.Int,
     monthly_cap_idr: Schema.Finite,
+    body_mb: Schema.Int.annotate({ description: aboutBodyMb }),
   }),
   spent_this_month_idr: Schema.Finite,
   created_at: time,

@@ -38,7 +38,7 @@ export interface SessionDeps {
   readonly limiter: Limiter
   readonly keyChanges: KeyChanges
   readonly clock: Clock
-  /** The limits that a session shows; they apply to keys only. */
+  /** The limits that a session shows; all but `bodyMb` apply to keys only. */
   readonly limits: Limits
 }
 

@@ -96,13 +96,14 @@ export const dryRunSchemas: Readonly<Record<string, Json>> = {
   DryRunLimits: {
     type: "object",
     description: "Those of the key.",
-    required: ["rpm", "rpm_remaining", "rpd", "concurrency", "monthly_cap_idr"],
+    required: ["rpm", "rpm_remaining", "rpd", "concurrency", "monthly_cap_idr", "body_mb"],
     properties: {
       rpm: count,
       rpm_remaining: count,
       rpd: count,
       concurrency: count,
       monthly_cap_idr: money,
+      body_mb: count,
     },
   },
 }

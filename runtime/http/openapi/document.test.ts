@@ -14,7 +14,10 @@ interface Operation {
     | { readonly $ref: string }
     | { readonly name: string; readonly in: string; readonly required: boolean }
   )[]
-  readonly requestBody?: { readonly content: Record<string, { readonly schema?: unknown }> }
+  readonly requestBody?: {
+    readonly description: string
+    readonly content: Record<string, { readonly schema?: unknown }>
+  }
   readonly responses: Record<
     string,
     {
@@ -161,6 +164,12 @@ test("bodies, replies and events come from the schemas; one identifier is one de
   expect(document.paths["/v1/files"]!.post!.requestBody?.content).toHaveProperty([
     "application/octet-stream",
   ])
+})
+
+test("bodies of keys say that a key may have a smaller limit; files have none of it", () => {
+  const about = (path: string) => document.paths[path]?.post?.requestBody?.description
+  expect(about("/v1/echo")).toMatch(/^At most 2048 bytes, or the key's `limits\.body_mb` where/)
+  expect(about("/v1/files")).toBe("At most 10 bytes; gzip is accepted.")
 })
 
 test("what spends may be tried without: its reply may be that of a dry run", () => {

@@ -61,6 +61,7 @@ const parameters = (endpoint: Endpoint, path: string, book: SchemaBook): readonl
 
 /** What a body may hold, in words. */
 const limitsOf = ({
+  access,
   body,
   maxBodyBytes,
   maxTextBytes,
@@ -69,7 +70,8 @@ const limitsOf = ({
   if (body === "multipart") return `At most ${maxBodyBytes} bytes.`
   if (body === "bytes") return `At most ${maxBodyBytes} bytes; gzip is accepted.`
   const text = maxTextBytes === undefined ? "" : ` (${maxTextBytes} of them outside of data URIs)`
-  return `At most ${maxBodyBytes} bytes${text}; gzip is accepted. At most ${bounds.keys} keys (${bounds.keysOfObject} of one object), ${bounds.values} objects, arrays and strings, ${bounds.elements} values, and ${maxDepth} levels.`
+  const ofKey = access === "key" ? ", or the key's `limits.body_mb` where that is less" : ""
+  return `At most ${maxBodyBytes} bytes${text}${ofKey}; gzip is accepted. At most ${bounds.keys} keys (${bounds.keysOfObject} of one object), ${bounds.values} objects, arrays and strings, ${bounds.elements} values, and ${maxDepth} levels.`
 }
 
 const mediaOf = (

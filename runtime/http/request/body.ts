@@ -24,16 +24,26 @@ export interface ReadBody {
   readonly digest?: string | undefined
 }
 
+/** Who sends a body. */
+export interface Sender {
+  /** Whose memory it takes: an account, or the address of a client without one. */
+  readonly holder: string
+  /** `Limits.bodyMb`. */
+  readonly bodyMb: number
+}
+
+interface SizeLimit {
+  readonly bytes: number
+  readonly of: string
+}
+
 /** What a large body must have on average, when it has been waited for longer than a stall. */
 const leastBytesPerMs = 64
 
 const megabytes = (bytes: number) =>
   bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)} MB` : `${bytes} bytes`
-const tooLarge = (maxBytes: number) =>
-  apiError(
-    "payload_too_large",
-    `The body is larger than ${megabytes(maxBytes)}, the limit of this endpoint.`,
-  )
+const tooLarge = ({ bytes, of }: SizeLimit) =>
+  apiError("payload_too_large", `The body is larger than ${megabytes(bytes)}, the limit of ${of}.`)
 const tooMuchText = (maxBytes: number) =>
   apiError(
     "payload_too_large",
@@ -70,12 +80,12 @@ const requirePlainForm = (req: IncomingMessage): Effect.Effect<void, ApiError> =
  * Unpacks in zlib's own thread, as fast as it is read. Packed bytes have the limit too, as members
  * without content unpack to nothing.
  */
-const unpacked = (req: IncomingMessage, maxBytes: number) => {
+const unpacked = (req: IncomingMessage, limit: SizeLimit) => {
   const gunzip = createGunzip({ chunkSize: smallBodyBytes })
   let bytes = 0
   const count = (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > maxBytes) gunzip.destroy(tooLarge(maxBytes))
+    if (bytes > limit.bytes) gunzip.destroy(tooLarge(limit))
   }
   // the reader asks for `errored`; an unhandled 'error' event would end the process
   gunzip.on("error", () => {})
@@ -126,11 +136,11 @@ interface Sink {
   readonly end: Effect.Effect<Json, ApiError>
 }
 
-/** Reads up to `maxBytes` and leaves the rest in the socket; a large body waits for its turns. */
+/** Reads up to its limit and leaves the rest in the socket; a large body waits for its turns. */
 const readInto = (
   sink: Sink,
   source: Readable,
-  maxBytes: number,
+  limit: SizeLimit,
   reservation: Reservation,
   { turns, timings }: BodyDeps,
 ): Effect.Effect<Json, ApiError> =>
@@ -145,7 +155,7 @@ const readInto = (
       if (!chunk) break
       waitedMs += performance.now() - beganMs
       bytes += chunk.length
-      if (bytes > maxBytes) return yield* tooLarge(maxBytes)
+      if (bytes > limit.bytes) return yield* tooLarge(limit)
       const refusal = reservation.grow(Math.max(0, bytes - reservation.bytes))
       if (refusal) return yield* refusal
       if (bytes > smallBodyBytes) yield* turns.take
@@ -184,13 +194,13 @@ const announcedBytes = (req: IncomingMessage, encoding: Encoding): number => {
 const readWhole = (
   exchange: Exchange,
   endpoint: Endpoint,
+  limit: SizeLimit,
   reservation: Reservation,
   deps: BodyDeps,
 ): Effect.Effect<ReadBody, ApiError> =>
   Effect.gen(function* () {
     const { req } = exchange
-    const maxBytes = Math.min(endpoint.maxBodyBytes, deps.budget.maxBytes)
-    const maxTextBytes = endpoint.maxTextBytes ?? maxBytes
+    const maxTextBytes = endpoint.maxTextBytes ?? limit.bytes
     const isJson = endpoint.body !== "bytes"
     if (isJson) yield* requireJsonType(req.headers["content-type"])
     const encoding = yield* encodingOf(req)
@@ -203,41 +213,53 @@ const readWhole = (
       hashes: endpoint.creates === true && req.headers["idempotency-key"] !== undefined,
     })
     const { source, close } =
-      encoding === "gzip" ? unpacked(req, maxBytes) : { source: req, close: () => void req.pause() }
+      encoding === "gzip" ? unpacked(req, limit) : { source: req, close: () => void req.pause() }
     const body = yield* Effect.ensuring(
-      readInto(isJson ? json : bufferSink(), source, maxBytes, reservation, deps),
+      readInto(isJson ? json : bufferSink(), source, limit, reservation, deps),
       Effect.sync(close),
     )
     return { body, digest: isJson ? json.digest() : undefined }
   })
 
 /**
+ * The smallest of the limits of the endpoint, of the memory for bodies, and of the key. Files are no
+ * JSON: their endpoints alone limit them.
+ */
+const sizeLimitOf = (
+  { body, maxBodyBytes }: Endpoint,
+  { bodyMb }: Sender,
+  { budget }: BodyDeps,
+): SizeLimit => {
+  const ofKey = { bytes: bodyMb * 2 ** 20, of: "this key (`limits.body_mb`)" }
+  const bytes = body === "multipart" ? maxBodyBytes : Math.min(maxBodyBytes, budget.maxBytes)
+  const isJson = typeof body !== "string"
+  return isJson && ofKey.bytes < bytes ? ofKey : { bytes, of: "this endpoint" }
+}
+
+/**
  * Returns a JSON value, a `MultipartBody`, a `Buffer` for `bytes`, or `undefined` for `none`.
  * Order of the checks: announced length (413) -> type (415) -> encoding (415) -> memory (429) ->
  * length as it arrives (413) -> content (400).
- * For a form the encoding is checked before the type. `holder`: whose memory it takes, an account or the
- * address of a client without one.
+ * For a form the encoding is checked before the type.
  */
 export const readBody = (
   exchange: Exchange,
   endpoint: Endpoint,
-  holder: string,
+  sender: Sender,
   deps: BodyDeps,
 ): Effect.Effect<ReadBody, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
     const { req } = exchange
     if (endpoint.body === "none") return { body: undefined }
     const isForm = endpoint.body === "multipart"
-    const maxBytes = isForm
-      ? endpoint.maxBodyBytes
-      : Math.min(endpoint.maxBodyBytes, deps.budget.maxBytes)
-    if (Number(req.headers["content-length"] ?? 0) > maxBytes) return yield* tooLarge(maxBytes)
-    const reservation = deps.budget.open(holder)
+    const limit = sizeLimitOf(endpoint, sender, deps)
+    if (Number(req.headers["content-length"] ?? 0) > limit.bytes) return yield* tooLarge(limit)
+    const reservation = deps.budget.open(sender.holder)
     // the decoded body lives as long as the call
     yield* Effect.addFinalizer(() => Effect.sync(reservation.release))
-    if (!isForm) return yield* readWhole(exchange, endpoint, reservation, deps)
+    if (!isForm) return yield* readWhole(exchange, endpoint, limit, reservation, deps)
     yield* requirePlainForm(req)
-    const parts = yield* readMultipart(exchange, maxBytes, () => tooLarge(maxBytes), deps.turns)
+    const parts = yield* readMultipart(exchange, limit.bytes, () => tooLarge(limit), deps.turns)
     yield* reserve(reservation, formBytes)
     return { body: parts }
   })

@@ -42,6 +42,7 @@ const limitsArbitrary = fc.record({
   rpd: fc.constantFrom(6, 1000, 1000),
   concurrency: fc.constantFrom(2, 100, 100),
   monthlyCapMicros: fc.constantFrom(0n, 0n, 40n),
+  bodyMb: fc.constant(1),
 })
 
 /** Most calls of a schedule share limits; for some the owner has changed them. */

@@ -20,7 +20,7 @@ const Spent = ({ spent, cap }) => {
 const Limits = ({ limits }) => {
   const { t, language } = useText()
   return html`<dl class="facts">
-    ${["rpm", "rpd", "concurrency"].map((name) => html`<div key=${name}><dt>${t(`limit.${name}`)}</dt><dd>${count(limits[name], language)}</dd></div>`)}
+    ${["rpm", "rpd", "concurrency", "body_mb"].map((name) => html`<div key=${name}><dt>${t(`limit.${name}`)}</dt><dd>${count(limits[name], language)}</dd></div>`)}
   </dl>`
 }
 

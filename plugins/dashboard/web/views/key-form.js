@@ -2,7 +2,8 @@ import { useText } from "../app.js"
 import { html } from "../html.js"
 import { Check, Field } from "../parts/field.js"
 
-const limitNames = ["rpm", "rpd", "concurrency", "monthly_cap_idr"]
+const limitNames = ["rpm", "rpd", "concurrency", "monthly_cap_idr", "body_mb"]
+const hints = { monthly_cap_idr: "limit.cap.hint", body_mb: "limit.body.hint" }
 
 /** Converts the form's texts to the API's `limits`; an empty one is left out. */
 export const limitsOf = (values) =>
@@ -30,7 +31,7 @@ export const LimitFields = ({ limits }) => {
       (name) => html`<${Field}
         key=${name}
         label=${t(`limit.${name}`)}
-        hint=${name === "monthly_cap_idr" ? t("limit.cap.hint") : undefined}
+        hint=${hints[name] && t(hints[name])}
         name=${`limits.${name}`}
         type="number"
         step="any"

@@ -67,6 +67,8 @@ export const en = {
   "ledger.grant": "grant",
   "ledger.none": "Nothing has been booked yet.",
   "ledger.type": "Kind",
+  "limit.body.hint": "JSON, 1 to 50. Uploads of files have limits of their own.",
+  "limit.body_mb": "Largest request in MB",
   "limit.cap.hint": "0 means no cap.",
   "limit.concurrency": "At the same time",
   "limit.default": "default",

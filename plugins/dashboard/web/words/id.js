@@ -70,6 +70,8 @@ export const id = {
   "ledger.grant": "kredit",
   "ledger.none": "Belum ada yang dibukukan.",
   "ledger.type": "Jenis",
+  "limit.body.hint": "JSON, 1 sampai 50. Unggahan berkas punya batas sendiri.",
+  "limit.body_mb": "Permintaan terbesar dalam MB",
   "limit.cap.hint": "0 berarti tanpa batas.",
   "limit.concurrency": "Bersamaan",
   "limit.default": "bawaan",
