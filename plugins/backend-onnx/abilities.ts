@@ -51,7 +51,7 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
       capabilities,
     })
     if (task === "embed") return of(bertConfig(path).maxTokens, [])
-    const { precision = "int8" } = (options ?? {}) as { readonly precision?: Precision }
+    const { precision = "auto" } = (options ?? {}) as { readonly precision?: Precision }
     // the sizes of an export are in its graph
     if (exportIn(path, precision)) return undefined
     const { config, template } = headerOf(path)

@@ -225,7 +225,9 @@ test("an answer that comes too late is a backend_timeout", async () => {
 test("entries that point to one file share one engine and one graph, which the last one closes", async () => {
   const [first, second] = [Scope.makeUnsafe(), Scope.makeUnsafe()]
   await fixture.open("rerank", path, { scope: first })
-  const other = await fixture.open("chat", path, { scope: second, contextTokens: 100 })
+  // what its file comes to without a precision
+  const options = { precision: "int8" }
+  const other = await fixture.open("chat", path, { scope: second, contextTokens: 100, options })
   expect(other.contextTokens).toBe(100)
   await Effect.runPromise(Scope.close(first, Exit.void))
   expect((await answer(other, chatRequest("x"))).finish).toBeDefined()

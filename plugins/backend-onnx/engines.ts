@@ -6,6 +6,7 @@ import type { OpenRequest } from "../../core/ports/model.ts"
 import type { Clock } from "../../core/services/clock.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { Workers } from "../../core/services/workers.ts"
+import { settledPrecision } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
 import type { EngineHealth } from "./worker/health.ts"
 import { type Engine, startEngine } from "./worker/host.ts"
@@ -53,6 +54,15 @@ const specOf = (
   speculation: settings.speculation,
 })
 
+const settled = (path: string, precision: EngineSpec["precision"]): EngineSpec["precision"] => {
+  try {
+    return settledPrecision(path, precision)
+  } catch {
+    // the thread finds the same and reports it
+    return precision
+  }
+}
+
 /**
  * Opens engines: one for each model file, precision and instance, shared by all entries that name
  * it.
@@ -71,14 +81,15 @@ export const makeEngines = (deps: OnnxDeps) => {
         catch: (cause) =>
           apiError("backend_error", `${request.path}: can't be read (${(cause as Error).message})`),
       })
+      const kept = settled(path, precision)
       const open = startEngine<Job, Event, Info>({
-        spec: specOf(deps, instance, { kind, path, precision }),
+        spec: specOf(deps, instance, { kind, path, precision: kept }),
         queue: deps.settings.queue,
         log: deps.services().log,
         progress: (detail) => request.progress(detail),
       }).pipe(Effect.tap((engine) => deps.health.watch(path, engine)))
       const engine = yield* shared.get(
-        `${kind} ${precision} ${instance.index}/${instance.of} ${path}`,
+        `${kind} ${kept} ${instance.index}/${instance.of} ${path}`,
         open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>,
       )
       return { path, engine: engine as unknown as Engine<Job, Event, Info> }

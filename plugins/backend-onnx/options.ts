@@ -6,16 +6,17 @@ import type { Precision } from "./onnx/linear.ts"
 const precisionOf = <Name extends Precision>(
   choices: readonly [Name, ...Name[]],
   byDefault: Name,
+  description: string,
 ) =>
   Schema.Literals(choices)
-    .annotate({
-      default: byDefault,
-      description:
-        "How weights are kept: 8 bits, 4 bits (a smaller file, slower), or 32 for reference.",
-    })
+    .annotate({ default: byDefault, description })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(byDefault)))
 
-const chatPrecision = precisionOf<Precision>(["int8", "int4", "fp32"], "int8")
+const chatPrecision = precisionOf<Precision>(
+  ["auto", "int8", "int4", "fp32"],
+  "auto",
+  "How weights are kept: as each matrix is in the file (4 bits for Q4_0, Q4_1 and Q4_K, 8 for all others), all in 8 bits, in 4, or 32 for reference.",
+)
 
 const defaultInstruction =
   "Given a web search query, retrieve relevant passages that answer the query"
@@ -30,7 +31,11 @@ const ChatOptions = Schema.Struct({
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
 })
 const EmbedOptions = Schema.Struct({
-  precision: precisionOf<"int8" | "fp32">(["int8", "fp32"], "fp32"),
+  precision: precisionOf<"int8" | "fp32">(
+    ["int8", "fp32"],
+    "fp32",
+    "How weights are kept: 8 bits (a smaller file), or 32.",
+  ),
   instances: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 }))
     .annotate({
       default: 2,

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import type { Precision } from "../onnx/linear.ts"
 import { seededRandom } from "../sampling/random.ts"
-import { openDecoder } from "../sessions/open-decoder.ts"
+import { openDecoder, settledPrecision } from "../sessions/open-decoder.ts"
 import {
   expectedLogits,
   expectedOf,
@@ -74,9 +74,10 @@ const tokenizerOf = (name: Name) => {
  * The fixture as a GGUF file with matrices of this type. With `twin` they are encoded, decoded
  * again and stored as floats.
  */
-const ggufOf = (name: Name, type: string, twin = false): string => {
+const ggufOf = (name: Name, types: string | ((tensor: string) => string), twin = false): string => {
   const config = folderConfig(fixtureFolder(name))
-  const encode = (values: Float32Array) => {
+  const encode = (values: Float32Array, tensor: string) => {
+    const type = typeof types === "string" ? types : types(tensor)
     const bytes = encodeAs(type, values)
     return twin
       ? { type: 0, bytes: new Uint8Array(decodeAs(type, bytes, values.length).buffer) }
@@ -116,6 +117,55 @@ describe("tensors of every type answer as the numbers they stand for", () => {
     expect(relativeError(wanted, expectedLogits("qwen2"))).toBeLessThan(
       { F32: 1e-5, F16: 1e-5, BF16: 0.05, Q8_0: 0.05 }[type] ?? 0.5,
     )
+  })
+})
+
+describe("without a precision each matrix is kept as the file has it", () => {
+  const graphOf = async (path: string, precision: Precision) => {
+    const spec = { path, graphs: join(root, "graphs"), precision, threads: 1 }
+    const { session, folder } = await openDecoder(spec, () => {})
+    await session.close()
+    return ["model.onnx", "weights.bin"].map((name) => readFileSync(join(folder, name)))
+  }
+  const bytesOf = async (path: string, precision: Precision) =>
+    (await graphOf(path, precision))[1]!.length
+
+  test.each([
+    ["Q4_0", "int4"],
+    ["Q4_1", "int4"],
+    ["Q8_0", "int8"],
+    ["Q5_0", "int8"],
+    ["F16", "int8"],
+    ["F32", "int8"],
+  ] as const)("%s in %s", async (type, precision) => {
+    const path = ggufOf("qwen2", type)
+    expect(settledPrecision(path, "auto")).toBe(precision)
+    const [own, asked] = [await graphOf(path, "auto"), await graphOf(path, precision)]
+    expect(own.map((file, i) => file.equals(asked[i]!))).toEqual([true, true])
+  })
+
+  test("a mixed file in both, though values and keys share a product elsewhere", async () => {
+    const path = ggufOf("qwen2", (tensor) => (/attn_v|ffn_down/.test(tensor) ? "Q8_0" : "Q4_0"))
+    expect(settledPrecision(path, "auto")).toBe("auto")
+    expect(settledPrecision(path, "int4")).toBe("int4")
+    const [mixed, int8, int4] = [
+      await bytesOf(path, "auto"),
+      await bytesOf(path, "int8"),
+      await bytesOf(path, "int4"),
+    ]
+    expect(mixed).toBeLessThan(int8)
+    expect(mixed).toBeGreaterThan(int4)
+    const { ids } = expectedOf("qwen2")
+    const error = relativeError(
+      await logitsOf(path, "auto", ids),
+      await logitsOf(path, "fp32", ids),
+    )
+    expect(error).toBeLessThan(0.05)
+  })
+
+  test("a folder's floats in 8 bits; a file that can't be read is left to its thread", () => {
+    expect(settledPrecision(fixtureFolder("qwen2"), "auto")).toBe("int8")
+    expect(() => settledPrecision(join(root, "absent.gguf"), "auto")).toThrow()
   })
 })
 

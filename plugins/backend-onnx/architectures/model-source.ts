@@ -4,6 +4,7 @@ import { folderLanguage, folderTemplate, languageFiles } from "../tokenizer/fold
 import { ggufLanguage, ggufTemplate } from "../tokenizer/gguf-language.ts"
 import type { ChatLanguage } from "../tokenizer/vocabulary.ts"
 import { type Content, contentOf } from "../weights/content-digest.ts"
+import type { GgmlType } from "../weights/ggml-types.ts"
 import { openGguf } from "../weights/gguf-file.ts"
 import { explaining } from "../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
@@ -93,6 +94,8 @@ export const openModelSource = (path: string): ModelSource =>
 export interface ModelHeader {
   readonly config: DecoderConfig
   readonly template: string
+  /** The types of its layers' matrices; none for a folder, whose numbers are floats. */
+  readonly matrixTypes: readonly GgmlType[]
 }
 
 const fileHeader = (path: string): ModelHeader => {
@@ -101,6 +104,9 @@ const fileHeader = (path: string): ModelHeader => {
     return explaining(path, () => ({
       config: ggufConfig(file),
       template: ggufTemplate(file.header.metadata),
+      matrixTypes: [...file.header.tensors.values()]
+        .filter(({ name, rows }) => rows > 1 && name.startsWith("blk."))
+        .map(({ type }) => type),
     }))
   } finally {
     file.close()
@@ -109,4 +115,6 @@ const fileHeader = (path: string): ModelHeader => {
 
 /** Reads the header of what `openModelSource` opens. Throws `ModelFileError`. */
 export const readModelHeader = (path: string): ModelHeader =>
-  isFolder(path) ? { config: folderConfig(path), template: folderTemplate(path) } : fileHeader(path)
+  isFolder(path)
+    ? { config: folderConfig(path), template: folderTemplate(path), matrixTypes: [] }
+    : fileHeader(path)

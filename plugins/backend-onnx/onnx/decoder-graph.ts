@@ -3,10 +3,10 @@ import type { DecoderWeights, LayerMatrix } from "../architectures/decoder-weigh
 import { decodeRow, stacked } from "../weights/matrix.ts"
 import { type AttentionFrame, attention, attentionFrame } from "./attention.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
-import { linear, type Precision } from "./linear.ts"
+import { linear, ownPrecision, type Precision } from "./linear.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const decoderGraphVersion = 2
+export const decoderGraphVersion = 3
 
 export interface Building {
   readonly graph: GraphBuilder
@@ -71,20 +71,45 @@ const splitLast = (graph: GraphBuilder, value: Value, sizes: readonly number[]):
     { attributes: { axis: -1 } },
   )
 
-/** One matrix product for several matrices with the same input. */
+/** Neighbours that are kept with the same precision. */
+const alike = (
+  { weights, precision }: Building,
+  layer: number,
+  parts: readonly LayerMatrix[],
+): readonly (readonly LayerMatrix[])[] => {
+  if (precision !== "auto") return [parts]
+  const groups: LayerMatrix[][] = []
+  let last: string | undefined
+  for (const part of parts) {
+    const own = ownPrecision(weights.matrix(layer, part))
+    if (own === last) groups.at(-1)!.push(part)
+    else groups.push([part])
+    last = own
+  }
+  return groups
+}
+
+/**
+ * The products of several matrices with the same input: one product for those that are kept with
+ * the same precision.
+ */
 const project = (
-  { graph, weights, precision }: Building,
+  building: Building,
   layer: number,
   parts: readonly LayerMatrix[],
   x: Value,
-): Value =>
-  linear(
-    graph,
-    x,
-    stacked(parts.map((part) => weights.matrix(layer, part))),
-    precision,
-    weights.bias(layer, parts),
-  )
+): readonly Value[] =>
+  alike(building, layer, parts).flatMap((group) => {
+    const { graph, weights, precision } = building
+    const matrices = group.map((part) => weights.matrix(layer, part))
+    const product = linear(graph, x, stacked(matrices), precision, weights.bias(layer, group))
+    if (group.length === 1) return [product]
+    return splitLast(
+      graph,
+      product,
+      matrices.map(({ rows }) => rows),
+    )
+  })
 
 interface Attended {
   readonly out: Value
@@ -100,12 +125,7 @@ const selfAttention = (
 ): Attended => {
   const { graph, config, weights } = building
   const { heads, kvHeads, headSize } = config
-  const [all, kv] = [heads * headSize, kvHeads * headSize]
-  const [q, k, v] = splitLast(graph, project(building, layer, ["q", "k", "v"], normed), [
-    all,
-    kv,
-    kv,
-  ])
+  const [q, k, v] = project(building, layer, ["q", "k", "v"], normed)
   const perHead = (value: Value, count: number, part: "queries" | "keys"): Value => {
     if (!config.headNorms) return value
     const apart = graph.node("Reshape", [value, graph.ints([0, 0, count, headSize])])
@@ -129,21 +149,20 @@ const selfAttention = (
     past,
     window: config.windows[layer],
   })
-  return { out: project(building, layer, ["out"], attended), keys, values: v! }
+  const [out] = project(building, layer, ["out"], attended)
+  return { out: out!, keys, values: v! }
 }
 
 const feedForward = (building: Building, layer: number, normed: Value): Value => {
-  const { graph, config } = building
-  const [gate, up] = splitLast(graph, project(building, layer, ["gate", "up"], normed), [
-    config.feedForward,
-    config.feedForward,
-  ])
+  const { graph } = building
+  const [gate, up] = project(building, layer, ["gate", "up"], normed)
   // QuickGelu with alpha 1 is SiLU
   const active = graph.node("Mul", [
     graph.fused("QuickGelu", [gate!], { alpha: { float: 1 } }),
     up!,
   ])
-  return project(building, layer, ["down"], active)
+  const [down] = project(building, layer, ["down"], active)
+  return down!
 }
 
 const declareInputs = ({ graph, config }: Building): void => {
@@ -164,9 +183,9 @@ const refuseBrokenEmbedding = ({ config, weights }: Building): void => {
     for (let token = 0; token < table.rows; token++) decodeRow(table, token, row)
 }
 
-/** The head keeps 8 bits, as 4 bits cost too much quality there. */
+/** The head is never rounded to 4 bits, which cost too much quality there. */
 const headPrecision = (precision: Precision): Precision =>
-  precision === "int4" ? "int8" : precision
+  precision === "int4" ? "auto" : precision
 
 /**
  * Builds the graph of a Llama-like decoder (Touvron et al., arXiv 2302.13971) that returns only the
@@ -174,7 +193,7 @@ const headPrecision = (precision: Precision): Precision =>
  *
  * In: `x [B,S,width]` (embedded tokens), `position_ids [B,S]`, `past_lens [B]`, `logit_idx [R]`
  * (rows of B*S whose logits are wanted), `past.{l}.k|v [B,KV,P,H]`.
- * Out: `logits [R,vocabulary]`, `new_kv [2*layers*B, S, KV*H]`: keys then values, layer by layer.
+ * Out: `logits [1,R,vocabulary]`, `new_kv [2*layers*B, S, KV*H]`: keys then values, layer by layer.
  */
 export const buildDecoderGraph = (
   building: Building,
@@ -207,11 +226,9 @@ export const buildDecoderGraph = (
   const last = norm(building, weights.finalNorm(), stream).normed
   const chosen = graph.node(
     "Gather",
-    [graph.node("Reshape", [last, graph.ints([-1, config.width])]), "logit_idx"],
-    { attributes: { axis: 0 } },
+    [graph.node("Reshape", [last, graph.ints([1, -1, config.width])]), "logit_idx"],
+    { attributes: { axis: 1 } },
   )
-  graph.output("logits", linear(graph, chosen, weights.head(), headPrecision(precision)), "float", [
-    "R",
-    config.vocabulary,
-  ])
+  const logits = linear(graph, chosen, weights.head(), headPrecision(precision))
+  graph.output("logits", logits, "float", [1, "R", config.vocabulary])
 }

@@ -1,11 +1,19 @@
+import type { GgmlType } from "../weights/ggml-types.ts"
 import { decodeRow, type Matrix } from "../weights/matrix.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 
-export const precisions = ["int8", "int4", "fp32"] as const
-export type Precision = (typeof precisions)[number]
+/** How weights are kept; `auto`: each matrix as its file has it. */
+export type Precision = "auto" | "int8" | "int4" | "fp32"
+
+/** Whether 4 bits hold rows of this type without loss. */
+export const isFourBits = (type: GgmlType): boolean => type.levels !== undefined
+
+/** What `auto` comes to. */
+export const ownPrecision = (matrix: Matrix): "int8" | "int4" =>
+  someRow(matrix, (type) => !isFourBits(type)) ? "int8" : "int4"
 
 /**
  * `x [.., columns]` times the matrix, transposed, plus the bias: `[.., rows]`. For int4 `x` is `[B,
@@ -18,11 +26,8 @@ export const linear = (
   precision: Precision,
   bias?: Float32Array,
 ): Value => {
-  const product = { int8: int8Linear, int4: int4Linear, fp32: floatLinear }[precision](
-    graph,
-    x,
-    matrix,
-  )
+  const kept = precision === "auto" ? ownPrecision(matrix) : precision
+  const product = { int8: int8Linear, int4: int4Linear, fp32: floatLinear }[kept](graph, x, matrix)
   return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
 }
 
@@ -57,10 +62,7 @@ const floatLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   return graph.fused("FusedMatMul", [x, name], { transB: 1 })
 }
 
-const someRow = (
-  matrix: Matrix,
-  needs: (type: ReturnType<Matrix["typeOf"]>) => boolean,
-): boolean => {
+const someRow = (matrix: Matrix, needs: (type: GgmlType) => boolean): boolean => {
   for (let row = 0; row < matrix.rows; row++) if (needs(matrix.typeOf(row))) return true
   return false
 }

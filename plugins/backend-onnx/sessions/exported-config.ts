@@ -9,10 +9,13 @@ import { countIn, type Metadata } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 
+const eightBits = ["model_int8", "model_quantized", "model_uint8"]
+
 /** File names that exporters use for each precision, best first; other names come after them. */
 const namesFor: Readonly<Record<Precision, readonly string[]>> = {
   fp32: ["model", "model_fp32"],
-  int8: ["model_int8", "model_quantized", "model_uint8"],
+  int8: eightBits,
+  auto: eightBits,
   int4: ["model_q4", "model_bnb4"],
 }
 

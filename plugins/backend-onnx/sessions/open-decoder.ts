@@ -1,9 +1,13 @@
 import { isKnownArchitecture } from "../architectures/folder-config.ts"
-import { type ModelSource, openModelSource } from "../architectures/model-source.ts"
+import {
+  type ModelSource,
+  openModelSource,
+  readModelHeader,
+} from "../architectures/model-source.ts"
 import { templateStyle } from "../chat-format/template-style.ts"
 import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
 import { cachedFolder, cachedGraph, digestOf } from "../onnx/graph-cache.ts"
-import type { Precision } from "../onnx/linear.ts"
+import { isFourBits, type Precision } from "../onnx/linear.ts"
 import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { folderLanguage } from "../tokenizer/folder-language.ts"
 import type { Vocabulary } from "../tokenizer/vocabulary.ts"
@@ -145,6 +149,18 @@ const canBuild = (path: string): boolean => hasWeights(path) && isKnownArchitect
 /** The export that a decoder is opened from; undefined where its graph is built here. */
 export const exportIn = (path: string, precision: Precision): ExportedModel | undefined =>
   canBuild(path) ? undefined : findExport(path, precision)
+
+/**
+ * What `auto` comes to where all matrices of the model's layers come to the same: entries share an
+ * engine by file and precision.
+ */
+export const settledPrecision = (path: string, precision: Precision): Precision => {
+  if (precision !== "auto") return precision
+  if (exportIn(path, precision)) return "int8"
+  const types = readModelHeader(path).matrixTypes
+  if (types.length && types.every(isFourBits)) return "int4"
+  return types.some(isFourBits) ? "auto" : "int8"
+}
 
 /**
  * Opens a decoder: a GGUF file, a folder with safetensors, or a ready-made export. Throws

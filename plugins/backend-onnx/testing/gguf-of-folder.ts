@@ -106,7 +106,10 @@ const valuesOf = (source: TensorSource, name: string): Float32Array => {
 export const ggufTensors = (
   folder: string,
   config: DecoderConfig,
-  encode: (values: Float32Array) => { readonly type: number; readonly bytes: Uint8Array },
+  encode: (
+    values: Float32Array,
+    name: string,
+  ) => { readonly type: number; readonly bytes: Uint8Array },
 ): readonly GgufTensor[] => {
   const source = openSafetensorsFolder(folder)
   const arranged = config.architecture === "llama" || config.architecture === "mistral"
@@ -119,7 +122,9 @@ export const ggufTensors = (
     return {
       name: ggufName(name),
       dimensions: isMatrix ? [columns, rows] : [columns],
-      ...(isMatrix ? encode(values) : { type: 0, bytes: new Uint8Array(values.buffer) }),
+      ...(isMatrix
+        ? encode(values, ggufName(name))
+        : { type: 0, bytes: new Uint8Array(values.buffer) }),
     }
   })
   source.close()
