@@ -141,7 +141,7 @@ describe("refuses before it does anything", () => {
   const image = { type: "media", mediaType: "image/png", bytes: new Uint8Array() } as const
   test.each<readonly [string, Partial<ChatRequest>]>([
     ["messages", { messages: [{ role: "user", content: [image] }] }],
-    ["lora", { adapter: { id: "a", strength: 1 } }],
+    ["adapter", { adapter: { id: "a", strength: 1 } }],
   ])("%s", async (param, part) => {
     expect(await failureOf(model.task.plan(chatRequest("x", part), context()))).toMatchObject({
       code: "unsupported_parameter",

@@ -61,9 +61,10 @@ const openDecoderModel = Effect.fnUntraced(function* (
 const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
   const { precision, queueWaitMs } = yield* optionsOf(entryOptions.chat, request)
   const model = yield* openDecoderModel(deps, engineOf, precision, request)
-  const task = makeChatTask({ ...model, queueWaitMs })
+  const adapters = request.adapters?.map(({ id }) => id) ?? []
+  const task = makeChatTask({ ...model, adapters, queueWaitMs })
   const capabilities = chatCapabilities(model.engine.info.thinks, deps.settings)
-  return { ...shape, ...model.open, task, capabilities } satisfies LoadedModel<"chat">
+  return { ...shape, ...model.open, task, capabilities, adapters } satisfies LoadedModel<"chat">
 })
 
 const openRerank: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {

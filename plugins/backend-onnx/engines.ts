@@ -42,7 +42,7 @@ const megabyte = 2 ** 20
 const specOf = (
   { settings, services }: OnnxDeps,
   { index, of }: Instance,
-  model: Pick<EngineSpec, "kind" | "path" | "precision">,
+  model: Pick<EngineSpec, "kind" | "path" | "precision" | "adapters">,
 ): EngineSpec => ({
   ...model,
   graphs: join(services().dataDir, "graphs"),
@@ -51,6 +51,7 @@ const specOf = (
   slots: settings.slots,
   kvBytes: settings.kvMemoryMb * megabyte,
   prefixCacheBytes: settings.prefixCacheMb * megabyte,
+  adapterBytes: settings.adapterMemoryMb * megabyte,
   speculation: settings.speculation,
 })
 
@@ -63,9 +64,16 @@ const settled = (path: string, precision: EngineSpec["precision"]): EngineSpec["
   }
 }
 
+const resolved = (path: string): Effect.Effect<string, ApiError> =>
+  Effect.tryPromise({
+    try: () => realpath(path),
+    catch: (cause) =>
+      apiError("backend_error", `${path}: can't be read (${(cause as Error).message})`),
+  })
+
 /**
- * Opens engines: one for each model file, precision and instance, shared by all entries that name
- * it.
+ * Opens engines: one for each model file, precision, list of adapters and instance, shared by all
+ * entries that name it.
  */
 export const makeEngines = (deps: OnnxDeps) => {
   const shared = makeRefCounted<Engine<never, unknown, unknown>, ApiError>()
@@ -76,20 +84,19 @@ export const makeEngines = (deps: OnnxDeps) => {
     instance: Instance = { index: 0, of: 1 },
   ): Effect.Effect<OpenedEngine<Job, Event, Info>, ApiError, Scope.Scope> =>
     Effect.gen(function* () {
-      const path = yield* Effect.tryPromise({
-        try: () => realpath(request.path),
-        catch: (cause) =>
-          apiError("backend_error", `${request.path}: can't be read (${(cause as Error).message})`),
-      })
+      const path = yield* resolved(request.path)
+      const adapters = yield* Effect.forEach(request.adapters ?? [], (adapter) =>
+        Effect.map(resolved(adapter.path), (found) => ({ id: adapter.id, path: found })),
+      )
       const kept = settled(path, precision)
       const open = startEngine<Job, Event, Info>({
-        spec: specOf(deps, instance, { kind, path, precision: kept }),
+        spec: specOf(deps, instance, { kind, path, precision: kept, adapters }),
         queue: deps.settings.queue,
         log: deps.services().log,
         progress: (detail) => request.progress(detail),
       }).pipe(Effect.tap((engine) => deps.health.watch(path, engine)))
       const engine = yield* shared.get(
-        `${kind} ${kept} ${instance.index}/${instance.of} ${path}`,
+        JSON.stringify([kind, kept, instance, path, adapters]),
         open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>,
       )
       return { path, engine: engine as unknown as Engine<Job, Event, Info> }

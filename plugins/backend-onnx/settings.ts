@@ -32,6 +32,12 @@ export const OnnxSettings = Schema.Struct({
     512,
     "Memory in which a chat model keeps the beginnings of texts, so that they are not read again.",
   ),
+  adapterMemoryMb: count(
+    1,
+    1_048_576,
+    1_024,
+    "Memory of the adapters of a chat model; a model whose adapters take more is not opened.",
+  ),
   speculation: Schema.Boolean.annotate({
     default: true,
     description: "Guess tokens from what was said before while a single answer is written.",

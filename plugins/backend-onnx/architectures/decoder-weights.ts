@@ -1,17 +1,83 @@
-import {
-  halvesLayout,
-  halvesOrder,
-  type Matrix,
-  matrixOf,
-  rowsOf,
-  vectorOf,
-} from "../weights/matrix.ts"
+import { halvesLayout, halvesOrder, type Matrix, matrixOf, vectorOf } from "../weights/matrix.ts"
 import { Unsupported } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
-import type { LayerMatrix, LayerNorm, TensorNames } from "./tensor-names.ts"
 
-const matrixParts: readonly LayerMatrix[] = ["q", "k", "v", "out", "gate", "up", "down"]
+/** Matrices of a layer, which may have biases. */
+export type LayerMatrix = "q" | "k" | "v" | "out" | "gate" | "up" | "down"
+export type LayerNorm = "beforeAttention" | "beforeFeedForward" | "queries" | "keys"
+
+/** Tensor names of a file format, without `.weight` and `.bias`. */
+export interface TensorNames {
+  readonly embedding: string
+  readonly finalNorm: string
+  readonly head: string
+  layer(index: number): string
+  readonly parts: Readonly<Record<LayerMatrix | LayerNorm, string>>
+  /** Tensors that may be present and are not used. */
+  readonly ignored: RegExp
+}
+
+export const ggufNames: TensorNames = {
+  embedding: "token_embd",
+  finalNorm: "output_norm",
+  head: "output",
+  layer: (index) => `blk.${index}.`,
+  parts: {
+    q: "attn_q",
+    k: "attn_k",
+    v: "attn_v",
+    out: "attn_output",
+    gate: "ffn_gate",
+    up: "ffn_up",
+    down: "ffn_down",
+    beforeAttention: "attn_norm",
+    beforeFeedForward: "ffn_norm",
+    queries: "attn_q_norm",
+    keys: "attn_k_norm",
+  },
+  ignored: /^rope_freqs\.weight$/,
+}
+
+export const folderNames: TensorNames = {
+  embedding: "model.embed_tokens",
+  finalNorm: "model.norm",
+  head: "lm_head",
+  layer: (index) => `model.layers.${index}.`,
+  parts: {
+    q: "self_attn.q_proj",
+    k: "self_attn.k_proj",
+    v: "self_attn.v_proj",
+    out: "self_attn.o_proj",
+    gate: "mlp.gate_proj",
+    up: "mlp.up_proj",
+    down: "mlp.down_proj",
+    beforeAttention: "input_layernorm",
+    beforeFeedForward: "post_attention_layernorm",
+    queries: "self_attn.q_norm",
+    keys: "self_attn.k_norm",
+  },
+  // a table of old files, and a head that repeats the embedding
+  ignored: /\.rotary_emb\.inv_freq$|^lm_head\.weight$/,
+}
+
+export const layerMatrices: readonly LayerMatrix[] = ["q", "k", "v", "out", "gate", "up", "down"]
+
+interface MatrixSize {
+  readonly rows: number
+  readonly columns: number
+}
+
+export const sizesOf = (
+  { heads, kvHeads, headSize, width, feedForward }: DecoderConfig,
+  part: LayerMatrix,
+): MatrixSize => {
+  if (part === "out") return { rows: width, columns: heads * headSize }
+  if (part === "down") return { rows: width, columns: feedForward }
+  if (part === "q") return { rows: heads * headSize, columns: width }
+  const rows = part === "k" || part === "v" ? kvHeads * headSize : feedForward
+  return { rows, columns: width }
+}
 
 /**
  * The weights of a decoder by their role. All methods throw `Damaged` for missing or wrong tensors.
@@ -43,9 +109,9 @@ export class DecoderWeights {
     this.head()
     this.finalNorm()
     for (let layer = 0; layer < this.config.layers; layer++) {
-      for (const part of matrixParts) this.matrix(layer, part)
+      for (const part of layerMatrices) this.matrix(layer, part)
       for (const norm of this.norms()) this.norm(layer, norm)
-      for (const part of matrixParts) this.bias(layer, [part])
+      for (const part of layerMatrices) this.bias(layer, [part])
     }
   }
 
@@ -53,7 +119,6 @@ export class DecoderWeights {
     return [
       "beforeAttention",
       "beforeFeedForward",
-      ...(this.config.outerNorms ? (["afterAttention", "afterFeedForward"] as const) : []),
       ...(this.config.headNorms ? (["queries", "keys"] as const) : []),
     ]
   }
@@ -70,28 +135,15 @@ export class DecoderWeights {
       ...(config.tiedHead ? [] : [`${names.head}.weight`]),
     ])
     for (let layer = 0; layer < config.layers; layer++) {
-      for (const part of [...matrixParts, ...this.norms()])
+      for (const part of [...layerMatrices, ...this.norms()])
         known.add(`${names.layer(layer)}${names.parts[part]}.weight`)
-      for (const part of matrixParts) known.add(`${names.layer(layer)}${names.parts[part]}.bias`)
+      for (const part of layerMatrices) known.add(`${names.layer(layer)}${names.parts[part]}.bias`)
     }
     for (const name of this.source.names())
       if (!known.has(name) && !names.ignored.test(name))
         throw new Unsupported(
           `it has the tensor '${name}', which a ${config.architecture} of ${config.layers} layers has no place for`,
         )
-  }
-
-  private sizesOf(part: LayerMatrix): { readonly rows: number; readonly columns: number } {
-    const { heads, kvHeads, headSize, width, feedForward } = this.config
-    if (part === "out") return { rows: width, columns: heads * headSize }
-    if (part === "down") return { rows: width, columns: feedForward }
-    const rows =
-      part === "q"
-        ? heads * headSize
-        : part === "k" || part === "v"
-          ? kvHeads * headSize
-          : feedForward
-    return { rows, columns: width }
   }
 
   /** The number of heads whose rows have to be reordered; undefined: none. */
@@ -104,24 +156,12 @@ export class DecoderWeights {
     return `${this.names.layer(layer)}${this.names.parts[part]}`
   }
 
-  /** The rows of a part among those of the tensor that it may share with others. */
-  private place(part: LayerMatrix): { readonly first: number; readonly rows: number } {
-    const { parts } = this.names
-    const sharing = matrixParts.filter((other) => parts[other] === parts[part])
-    const rowsOfParts = (some: readonly LayerMatrix[]) =>
-      some.reduce((sum, other) => sum + this.sizesOf(other).rows, 0)
-    return {
-      first: rowsOfParts(sharing.slice(0, sharing.indexOf(part))),
-      rows: rowsOfParts(sharing),
-    }
-  }
-
   matrix(layer: number, part: LayerMatrix): Matrix {
-    const { rows, columns } = this.sizesOf(part)
-    const place = this.place(part)
-    const name = `${this.stem(layer, part)}.weight`
-    const whole = matrixOf(this.source, name, { rows: place.rows, columns })
-    const stored = rowsOf(whole, place.first, rows)
+    const stored = matrixOf(
+      this.source,
+      `${this.stem(layer, part)}.weight`,
+      sizesOf(this.config, part),
+    )
     const heads = this.shuffledHeads(part)
     return heads ? halvesLayout(stored, heads) : stored
   }
@@ -146,10 +186,9 @@ export class DecoderWeights {
   }
 
   private biasOf(part: LayerMatrix, name: string): Float32Array {
-    const { rows } = this.sizesOf(part)
-    const place = this.place(part)
+    const { rows } = sizesOf(this.config, part)
     const stored = this.source.has(name)
-      ? vectorOf(this.source, name, place.rows).subarray(place.first, place.first + rows)
+      ? vectorOf(this.source, name, rows)
       : new Float32Array(rows)
     const heads = this.shuffledHeads(part)
     const order = heads ? halvesOrder(rows, heads) : undefined
@@ -158,19 +197,15 @@ export class DecoderWeights {
 
   norm(layer: number, part: LayerNorm): Float32Array {
     const { width, headSize } = this.config
-    return this.shifted(
+    return vectorOf(
+      this.source,
       `${this.stem(layer, part)}.weight`,
       part === "queries" || part === "keys" ? headSize : width,
     )
   }
 
-  private shifted(name: string, length: number): Float32Array {
-    const { normShift } = this.names
-    return vectorOf(this.source, name, length).map((weight) => weight + normShift)
-  }
-
   finalNorm(): Float32Array {
-    return this.shifted(`${this.names.finalNorm}.weight`, this.config.width)
+    return vectorOf(this.source, `${this.names.finalNorm}.weight`, this.config.width)
   }
 
   private table(stem: string): Matrix {
@@ -188,7 +223,7 @@ export class DecoderWeights {
 
   /** Returns the embeddings of tokens, `[ids.length, width]`. */
   embed(ids: ArrayLike<number>): Float32Array {
-    const { width, embeddingScale } = this.config
+    const { width } = this.config
     const table = this.source.tensor(`${this.names.embedding}.weight`)
     const out = new Float32Array(ids.length * width)
     for (let i = 0; i < ids.length; i++)
@@ -196,7 +231,6 @@ export class DecoderWeights {
         this.source.rows(table, ids[i]!, 1),
         out.subarray(i * width, (i + 1) * width),
       )
-    if (embeddingScale !== 1) for (let i = 0; i < out.length; i++) out[i]! *= embeddingScale
     return out
   }
 }

@@ -10,10 +10,9 @@ import { explaining } from "../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
-import { DecoderWeights } from "./decoder-weights.ts"
+import { DecoderWeights, folderNames, ggufNames } from "./decoder-weights.ts"
 import { configFile, folderConfig } from "./folder-config.ts"
 import { ggufConfig } from "./gguf-config.ts"
-import { folderNames, ggufNames } from "./tensor-names.ts"
 
 /** The open files of a decoder: what its graph is built from. */
 export interface ModelSource {
@@ -60,12 +59,7 @@ const openFile = (path: string): ModelSource => {
     const config = ggufConfig(file)
     return {
       config,
-      weights: new DecoderWeights(
-        file,
-        ggufNames(config.architecture),
-        config,
-        config.architecture === "llama" || config.architecture === "smollm3",
-      ),
+      weights: new DecoderWeights(file, ggufNames, config, config.architecture === "llama"),
       language: ggufLanguage(file.header.metadata, config.vocabulary),
       contents: (progress) => readAll([path], progress),
       close: () => file.close(),
@@ -78,7 +72,7 @@ const openFolder = (path: string): ModelSource => {
   const source = openSafetensorsFolder(path)
   return opened(source, () => ({
     config,
-    weights: new DecoderWeights(source, folderNames(config.architecture, source), config, false),
+    weights: new DecoderWeights(source, folderNames, config, false),
     language: folderLanguage(path, config.vocabulary),
     contents: (progress) =>
       readAll(

@@ -1,4 +1,4 @@
-import type { DecoderSession } from "../sessions/decoder.ts"
+import type { AdapterChoice, DecoderSession } from "../sessions/decoder.ts"
 import { KvCache } from "./kv-cache.ts"
 
 const notFinite = () => new Error("the model's keys or values are not finite numbers")
@@ -22,8 +22,8 @@ export class CachedDecoder {
     this.decoder = decoder
   }
 
-  newCache(tokens = 1): KvCache {
-    return new KvCache(this.decoder.shape, tokens)
+  newCache(tokens = 1, adapter?: AdapterChoice): KvCache {
+    return new KvCache(this.decoder.shape, tokens, adapter)
   }
 
   /** The caches are consecutive rows of one bank; each gets the same number of tokens. */
@@ -38,6 +38,7 @@ export class CachedDecoder {
       past: bank.rowsFrom(row, rows),
       capacity: bank.capacity,
       logitsAt,
+      adapters: caches.map(({ adapter }) => adapter),
     })
   }
 

@@ -1,6 +1,7 @@
 import type { Grammar } from "../grammar/constraint.ts"
 import type { Piece } from "../sampling/incremental-detokenizer.ts"
 import type { SamplerSettings } from "../sampling/sampler.ts"
+import type { AdapterChoice } from "../sessions/decoder.ts"
 import type { StageTime } from "../worker/protocol.ts"
 
 export interface GenerateRequest {
@@ -8,6 +9,7 @@ export interface GenerateRequest {
   /** Whose prefix cache the request reads and writes. */
   readonly owner: string
   readonly promptIds: Int32Array
+  readonly adapter?: AdapterChoice
   /** Where cached prefixes end, in tokens, rising. */
   readonly cacheBreakpoints: readonly number[]
   readonly maxTokens: number

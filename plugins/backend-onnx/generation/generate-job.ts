@@ -54,7 +54,7 @@ export class GenerateJob implements DecodeRow {
     this.request = request
     this.emit = emit
     this.keepPrompt = keep
-    this.cache = model.session.newCache()
+    this.cache = model.session.newCache(1, request.adapter)
     this.ids = [...request.promptIds]
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed), request.promptIds)
     if (prompt) this.continueFrom(prompt)

@@ -1,3 +1,4 @@
+import type { AdapterChoice } from "../sessions/decoder.ts"
 import { KvBank, type KvShape, roundedCapacity } from "./kv-bank.ts"
 
 /** Keys and values of one sequence: a row of a bank, at first of a bank of its own. */
@@ -6,8 +7,11 @@ export class KvCache {
   row = 0
   /** The number of cached tokens. */
   length = 0
+  /** The LoRA that keys and values are computed with. */
+  readonly adapter: AdapterChoice | undefined
 
-  constructor(shape: KvShape, tokens = 1) {
+  constructor(shape: KvShape, tokens = 1, adapter?: AdapterChoice) {
+    this.adapter = adapter
     this.bank = new KvBank(shape, 1, roundedCapacity(tokens))
   }
 

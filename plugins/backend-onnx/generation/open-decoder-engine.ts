@@ -115,7 +115,10 @@ export const openDecoderEngine = async (
     runner: new DecoderRunner(session, { speculation: spec.speculation }),
     capacity,
     sizeOf: (job) => tokensOf(job, capacity),
-    prefixStats: () => prefixes.stats(),
+    prefixStats: () => ({
+      ...prefixes.stats(),
+      ...(steps.adapterBytes && { adapterBytes: steps.adapterBytes() }),
+    }),
     close: async () => {
       await constraints.close()
       await steps.close()

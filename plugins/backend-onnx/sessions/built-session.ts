@@ -1,7 +1,8 @@
 import { join } from "node:path"
 import type { DecoderShape } from "../architectures/decoder-config.ts"
 import { graphFile } from "../onnx/graph-cache.ts"
-import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
+import { floats, longs, openSession, type Port, type Session } from "../onnx/onnx-session.ts"
+import type { AdapterFeeds } from "./adapter-feeds.ts"
 import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
 
 /** Returns the embeddings of tokens, `[ids.length, width]`. */
@@ -15,11 +16,18 @@ export class BuiltSession implements DecoderSession {
   readonly shape: DecoderShape
   private readonly session: Session
   private readonly embed: Embed
+  private readonly adapters: AdapterFeeds | undefined
 
-  private constructor(shape: DecoderShape, session: Session, embed: Embed) {
+  private constructor(
+    shape: DecoderShape,
+    session: Session,
+    embed: Embed,
+    adapters: AdapterFeeds | undefined,
+  ) {
     this.shape = shape
     this.session = session
     this.embed = embed
+    this.adapters = adapters
   }
 
   static async open(
@@ -27,8 +35,15 @@ export class BuiltSession implements DecoderSession {
     threads: number,
     shape: DecoderShape,
     embed: Embed,
+    readAdapters?: (inputs: readonly Port[]) => AdapterFeeds,
   ): Promise<BuiltSession> {
-    return new BuiltSession(shape, await openSession(join(folder, graphFile), threads), embed)
+    const session = await openSession(join(folder, graphFile), threads)
+    try {
+      return new BuiltSession(shape, session, embed, readAdapters?.(session.inputs))
+    } catch (cause) {
+      await session.release()
+      throw cause
+    }
   }
 
   async forward({
@@ -39,6 +54,7 @@ export class BuiltSession implements DecoderSession {
     past,
     capacity,
     logitsAt,
+    adapters,
   }: ForwardPass): Promise<DecoderOutput> {
     const { kvHeads, headSize } = this.shape
     const x = this.embed(ids)
@@ -53,12 +69,17 @@ export class BuiltSession implements DecoderSession {
       ),
       past_lens: longs(pastLens),
       logit_idx: longs(logitsAt),
+      ...this.adapters?.forRows(adapters ?? Array.from({ length: rows }, () => undefined)),
     }
     const cached = [rows, kvHeads, capacity, headSize]
     for (const [i, array] of past.entries())
       feeds[`past.${i >> 1}.${i % 2 ? "v" : "k"}`] = floats(array, cached)
     const { logits, new_kv: fresh } = await this.session.run(feeds)
     return { logits: logits!.data as Float32Array, fresh: fresh!.data as Float32Array }
+  }
+
+  adapterBytes(): number {
+    return this.adapters?.bytes ?? 0
   }
 
   close(): Promise<void> {

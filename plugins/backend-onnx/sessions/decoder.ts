@@ -1,5 +1,12 @@
 import type { DecoderShape } from "../architectures/decoder-config.ts"
 
+/** The LoRA of a sequence. */
+export interface AdapterChoice {
+  readonly id: string
+  /** 1: as it was trained. */
+  readonly strength: number
+}
+
 /**
  * A forward pass over `count` new tokens in each of `rows` sequences, which may have pasts of
  * different lengths.
@@ -19,6 +26,8 @@ export interface ForwardPass {
   readonly capacity: number
   /** Indices into `ids` of the tokens whose logits are wanted. */
   readonly logitsAt: readonly number[]
+  /** `[rows]`; absent: no row has one. */
+  readonly adapters?: readonly (AdapterChoice | undefined)[]
 }
 
 export interface DecoderOutput {
@@ -38,6 +47,8 @@ export interface DecoderOutput {
 export interface DecoderSession {
   readonly shape: DecoderShape
   forward(pass: ForwardPass): Promise<DecoderOutput>
+  /** Memory that adapters take now; absent: it takes none. */
+  adapterBytes?(): number
   close(): Promise<void>
 }
 

@@ -5,15 +5,20 @@ import {
   readModelHeader,
 } from "../architectures/model-source.ts"
 import { templateStyle } from "../chat-format/template-style.ts"
+import { adapterGraphVersion } from "../onnx/adapter-inputs.ts"
 import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
 import { cachedFolder, cachedGraph, digestOf } from "../onnx/graph-cache.ts"
+
 import { isFourBits, type Precision } from "../onnx/linear.ts"
+import type { Port } from "../onnx/onnx-session.ts"
+
 import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { folderLanguage } from "../tokenizer/folder-language.ts"
 import type { Vocabulary } from "../tokenizer/vocabulary.ts"
 import { type ChatLanguage, idsOfWords } from "../tokenizer/vocabulary.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { hasWeights } from "../weights/safetensors-folder.ts"
+import { AdapterFeeds, type AdapterSpec } from "./adapter-feeds.ts"
 import { BuiltSession } from "./built-session.ts"
 import type { Decoder, DecoderSession } from "./decoder.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
@@ -38,14 +43,30 @@ export interface DecoderSpec {
   readonly graphs: string
   readonly precision: Precision
   readonly threads: number
+  readonly adapters?: readonly AdapterSpec[]
+  /** The most memory that adapters may take. */
+  readonly adapterBytes?: number
 }
 
 const noBytes = new Uint8Array()
 
 type Progress = (detail: string) => void
 
+const hasAdapters = ({ adapters = [] }: DecoderSpec): boolean => adapters.length > 0
+
+/** Reads the adapters of the spec, if it has any. */
+const adaptersOf = (spec: DecoderSpec, { config }: ModelSource, progress: Progress) => {
+  const { adapters = [], adapterBytes = Number.POSITIVE_INFINITY } = spec
+  if (!hasAdapters(spec)) return undefined
+  return (inputs: readonly Port[]) => {
+    progress("reading adapters")
+    return AdapterFeeds.open(inputs, config, adapters, adapterBytes)
+  }
+}
+
 const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): string => {
   const { config, weights, language } = source
+  const takesAdapters = hasAdapters(spec)
   const contents = source.contents((percent) => progress(`reading weights: ${percent} %`))
   const digest = digestOf([
     "decoder",
@@ -53,10 +74,18 @@ const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): st
     chatTokenizerVersion,
     contents,
     spec.precision,
+    ...(takesAdapters ? ["adapters", adapterGraphVersion] : []),
   ])
   return cachedGraph(spec.graphs, digest, (graph, folder) => {
     writeChatTokenizer(language, folder)
-    buildDecoderGraph({ graph, config, weights, precision: spec.precision }, (done, of) =>
+    const building = {
+      graph,
+      config,
+      weights,
+      precision: spec.precision,
+      adapters: takesAdapters,
+    }
+    buildDecoderGraph(building, (done, of) =>
       progress(`building the graph: ${Math.floor((100 * done) / of)} %`),
     )
   })
@@ -98,6 +127,12 @@ const decoderOf = (
 }
 
 const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Decoder> => {
+  if (hasAdapters(spec))
+    throw new ModelFileError(
+      model.graph,
+      "it is a ready-made graph, which takes no adapters",
+      "Name the model's safetensors or GGUF file",
+    )
   const session = await openedByRuntime(model.graph, "Pull it again (`rakit models pull`)", () =>
     ExportedSession.open(model, spec.threads),
   )
@@ -120,7 +155,13 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
     const folder = explaining(spec.path, () => graphOf(spec, source, progress))
     progress("loading the graph")
     const open = () =>
-      BuiltSession.open(folder, spec.threads, source.config, (ids) => source.weights.embed(ids))
+      BuiltSession.open(
+        folder,
+        spec.threads,
+        source.config,
+        (ids) => source.weights.embed(ids),
+        adaptersOf(spec, source, progress),
+      )
     const session = await openedByRuntime(
       folder,
       "It was built from the model's files: remove the folder to have it built again",
@@ -131,7 +172,12 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
       source.close()
     }
     return decoderOf(
-      { shape: session.shape, forward: (pass) => session.forward(pass), close },
+      {
+        shape: session.shape,
+        forward: (pass) => session.forward(pass),
+        adapterBytes: () => session.adapterBytes(),
+        close,
+      },
       folder,
       source.language,
     )

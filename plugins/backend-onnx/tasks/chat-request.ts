@@ -7,7 +7,10 @@ const cant = (what: string, param: string): ApiError =>
   apiError("unsupported_parameter", `This model can't do ${what}.`, { param })
 
 /** Returns the error for the first thing in the request that this backend can't do. */
-export const unsupportedIn = (request: ChatRequest): ApiError | undefined => {
+export const unsupportedIn = (
+  request: ChatRequest,
+  adapters: readonly string[],
+): ApiError | undefined => {
   if (request.messages.some((message) => message.content.some((part) => part.type !== "text")))
     return cant("images or other media in messages", "messages")
   const { toolChoice, tools = [] } = request
@@ -21,7 +24,8 @@ export const unsupportedIn = (request: ChatRequest): ApiError | undefined => {
   if (responseFormat?.type === "regex" || responseFormat?.type === "choice")
     if (callableTools(request).length)
       return cant("calls of tools beside a pattern or choices", responseFormat.param ?? "tools")
-  if (request.adapter) return cant("adapters", "lora")
+  const { adapter } = request
+  if (adapter && !adapters.includes(adapter.id)) return cant(`adapter '${adapter.id}'`, "adapter")
   return undefined
 }
 

@@ -37,6 +37,8 @@ export interface ChatTaskDeps {
   readonly id: ModelId
   readonly engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo>
   readonly contextTokens: number
+  /** Ids of the adapters that the engine has. */
+  readonly adapters: readonly string[]
   /** How long a request may wait for a slot. */
   readonly queueWaitMs: number
   readonly workers: Workers
@@ -49,9 +51,9 @@ const leastPrefixTokens = 101
 // each breakpoint costs a walk through the prefix cache
 const mostBreakpoints = 16
 
-/** Key of a prefix cache: neither accounts nor modes nor models share one. */
-const ownerOf = (id: ModelId, { tenant }: ModelContext): string =>
-  JSON.stringify([tenant.account, tenant.mode, id])
+/** Key of a prefix cache: neither accounts nor modes nor models nor adapters share one. */
+const ownerOf = (id: ModelId, { tenant }: ModelContext, adapter: ChatRequest["adapter"]): string =>
+  JSON.stringify([tenant.account, tenant.mode, id, adapter && [adapter.id, adapter.strength]])
 
 const breakpointsOf = (cacheBreakpoints: readonly number[]): readonly number[] =>
   [...new Set(cacheBreakpoints)]
@@ -72,6 +74,7 @@ const generation = (
     kind: "generate",
     owner,
     promptIds,
+    ...(request.adapter && { adapter: request.adapter }),
     cacheBreakpoints,
     maxTokens,
     stop: request.stop,
@@ -146,7 +149,7 @@ const translator = (id: ModelId, context: ModelContext, form: AnswerForm, answer
 
 /** The chat task of a decoder engine. */
 export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> => {
-  const { id, engine, contextTokens, queueWaitMs, workers, clock, log } = deps
+  const { id, engine, contextTokens, adapters, queueWaitMs, workers, clock, log } = deps
   const tooLong = (tokens: string, maxTokens: number) =>
     apiError(
       "context_length_exceeded",
@@ -168,7 +171,7 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       )
     })
   const plan = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
-    const refusal = unsupportedIn(request) ?? wrongBias(request, engine.info.vocabulary)
+    const refusal = unsupportedIn(request, adapters) ?? wrongBias(request, engine.info.vocabulary)
     if (refusal) return yield* refusal
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
@@ -187,7 +190,13 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
     const { answers = 1 } = request
     const cacheBreakpoints = breakpointsOf(prompt.cacheBreakpoints)
     const run = engine.run(
-      generation(request, ownerOf(id, context), { ...prompt, cacheBreakpoints }, answer, maxTokens),
+      generation(
+        request,
+        ownerOf(id, context, request.adapter),
+        { ...prompt, cacheBreakpoints },
+        answer,
+        maxTokens,
+      ),
       {
         ...wait,
         account: context.tenant.account,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import type { DecoderSession } from "../sessions/decoder.ts"
+import type { AdapterChoice, DecoderSession } from "../sessions/decoder.ts"
 
 const folder = join(import.meta.dirname, "..", "fixtures")
 
@@ -32,7 +32,12 @@ export const expectedLogits = (name: string, variant?: string): readonly Float32
 }
 
 /** A key-value cache for `rows` sequences, and a function that fills it. */
-export const walkerOf = (session: DecoderSession, rows: number, capacity: number) => {
+export const walkerOf = (
+  session: DecoderSession,
+  rows: number,
+  capacity: number,
+  adapters?: readonly (AdapterChoice | undefined)[],
+) => {
   const { layers, kvHeads, headSize } = session.shape
   // values beyond a row's past must not matter
   const past = Array.from({ length: 2 * layers }, () =>
@@ -65,6 +70,7 @@ export const walkerOf = (session: DecoderSession, rows: number, capacity: number
       past,
       capacity,
       logitsAt: ids.map((_, i) => i),
+      ...(adapters && { adapters }),
     })
     for (const [row, kept] of keeps.entries()) {
       if (!kept) continue
@@ -82,8 +88,9 @@ export const logitsIn = async (
   session: DecoderSession,
   ids: readonly number[],
   sizes: readonly number[],
+  adapter?: AdapterChoice,
 ): Promise<readonly Float32Array[]> => {
-  const { step } = walkerOf(session, 1, 64)
+  const { step } = walkerOf(session, 1, 64, [adapter])
   const out: Float32Array[] = []
   for (const size of sizes) out.push(...(await step([ids.slice(out.length, out.length + size)])))
   return out

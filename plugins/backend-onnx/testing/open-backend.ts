@@ -10,6 +10,7 @@ import type {
   LoadedModel,
   ModelContext,
   ModelPlan,
+  OpenRequest,
   TaskName,
 } from "../../../core/ports/model.ts"
 import type { Usage } from "../../../core/usage.ts"
@@ -34,6 +35,7 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
       queue: 64,
       kvMemoryMb: 1_024,
       prefixCacheMb: 64,
+      adapterMemoryMb: 64,
       speculation: true,
       ...settings,
     },
@@ -45,13 +47,14 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
     more: {
       readonly options?: Json
       readonly contextTokens?: number
+      readonly adapters?: OpenRequest["adapters"]
       readonly scope?: Scope.Scope
     } = {},
   ) => {
-    const { options = {}, contextTokens = 1_000_000 } = more
+    const { options = {}, contextTokens = 1_000_000, adapters = [] } = more
     return Effect.runPromise(
       backend
-        .open({ id: "m", task, path, options, contextTokens, progress: () => {} })
+        .open({ id: "m", task, path, options, contextTokens, adapters, progress: () => {} })
         .pipe(Scope.provide(more.scope ?? scope)),
     )
   }

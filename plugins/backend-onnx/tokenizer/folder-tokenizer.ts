@@ -53,22 +53,13 @@ const vocabIn = (model: Objects): readonly (readonly [string, number])[] => {
   })
 }
 
-/**
- * The model with these tokens hidden and the added ones in its vocabulary: the library numbers
- * added tokens that it doesn't find there anew, whatever id their entry has.
- */
-const withVocab = (
-  model: Objects,
-  without: ReadonlySet<string>,
-  added: readonly AddedToken[],
-): Objects =>
+const replaceVocab = (model: Objects, without: ReadonlySet<string>): Objects =>
   isObject(model.vocab)
     ? {
         ...model,
-        vocab: Object.fromEntries([
-          ...Object.entries(model.vocab).filter(([token]) => !without.has(token)),
-          ...added.map(({ content, id }) => [content, id] as const),
-        ]),
+        vocab: Object.fromEntries(
+          Object.entries(model.vocab).filter(([token]) => !without.has(token)),
+        ),
       }
     : model
 
@@ -147,8 +138,7 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
   const isControl = (id: number) => controls.has(id)
   const bytesOf = (id: number): Buffer => {
     const token = isControl(id) ? "" : (tokens[id] ?? "")
-    if (!verbatim.has(id)) return spell(token)
-    return Buffer.from(spell === pieceBytes ? token.replaceAll(spaceMark, " ") : token)
+    return verbatim.has(id) ? Buffer.from(token) : spell(token)
   }
   // the unknown token stays, as the model needs it and no text encodes to it directly
   const hidden = new Set(
@@ -163,11 +153,7 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
       ? (json.added_tokens as readonly Json[])
       : []
     ).filter((item) => !(isObject(item) && item.special === true)),
-    model: withVocab(
-      model,
-      hidden,
-      added.filter(({ special }) => !special),
-    ),
+    model: replaceVocab(model, hidden),
   }
   const later = laterTokenizer(tokenizer)
   return {

@@ -18,6 +18,9 @@ export interface EngineSpec {
   readonly kvBytes: number
   /** Memory of the prefix cache, for decoders. */
   readonly prefixCacheBytes: number
+  /** LoRAs of a chat model, and the most memory that they may take. */
+  readonly adapters?: readonly { readonly id: string; readonly path: string }[]
+  readonly adapterBytes?: number
   /** Draft tokens by prompt lookup when a single sampled request is decoded. */
   readonly speculation: boolean
 }
@@ -53,6 +56,7 @@ export interface ThreadStats {
   /** Tokens that were looked up in the prefix cache, and those that it had. */
   readonly prefixCacheQueries: number
   readonly prefixCacheHits: number
+  readonly adapterBytes?: number
 }
 
 /**

@@ -1,0 +1,122 @@
+import { join } from "node:path"
+import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
+import { readJson } from "../weights/json-file.ts"
+import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
+
+export const peftConfigFile = "adapter_config.json"
+
+/** Whether a key asks for nothing: null, false, an empty list, object or text. */
+const isIdle = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === false ||
+  value === "" ||
+  (typeof value === "object" && Object.keys(value).length === 0)
+
+/** Keys of a plain LoRA. Others change the arithmetic, or what the files hold. */
+const knownKeys: ReadonlySet<string> = new Set([
+  "peft_type",
+  "r",
+  "lora_alpha",
+  "use_rslora",
+  "rank_pattern",
+  "alpha_pattern",
+  "bias",
+  "init_lora_weights",
+  // what was trained, and how
+  "auto_mapping",
+  "base_model_name_or_path",
+  "corda_config",
+  "ensure_weight_tying",
+  "eva_config",
+  "exclude_modules",
+  "inference_mode",
+  "layers_pattern",
+  "layers_to_transform",
+  "loftq_config",
+  "lora_dropout",
+  "lora_ga_config",
+  "megatron_config",
+  "megatron_core",
+  "peft_version",
+  "qalora_group_size",
+  "revision",
+  "runtime_config",
+  "target_modules",
+  "task_type",
+])
+
+/** What the keys of other kinds are called. */
+const kinds: Readonly<Record<string, string>> = {
+  use_dora: "it is a DoRA",
+  modules_to_save: "it holds whole modules beside the LoRA",
+  fan_in_fan_out: "its weights are transposed",
+  lora_bias: "it has biases",
+  use_qalora: "it is a QALoRA",
+  alora_invocation_tokens: "it is an activated LoRA",
+}
+
+const plainOnly = "Train a plain LoRA: PEFT's LoraConfig with bias none"
+
+// they leave the model's own weights changed, which the adapter's files do not hold
+const changesTheModel = /^(pissa|olora|corda|loftq|lora_ga)/i
+
+const refuse = (json: Metadata): void => {
+  const type = textIn(json, "peft_type")
+  if (type !== "LORA") throw new Unsupported(`it is a ${type}; this backend runs LORA`, plainOnly)
+  for (const [key, value] of json)
+    if (!knownKeys.has(key) && !isIdle(value))
+      throw new Unsupported(
+        `${kinds[key] ?? "it is no plain LoRA"} (${key}), which this backend can't run`,
+        plainOnly,
+      )
+  const bias = json.get("bias")
+  if (!isIdle(bias) && bias !== "none")
+    throw new Unsupported(`it has biases (bias: ${bias}), which this backend can't add`, plainOnly)
+  const initial = json.get("init_lora_weights")
+  if (typeof initial === "string" && changesTheModel.test(initial))
+    throw new Unsupported(
+      `it began with '${initial}', which changes the model's own weights too`,
+      "Convert it to a plain LoRA (PEFT: save_pretrained with path_initial_model_for_weight_conversion)",
+    )
+}
+
+/** Numbers by module; a key is a module's name, or the end of one. */
+const patternIn = (json: Metadata, key: string): readonly (readonly [string, number])[] => {
+  const entries = Object.entries((json.get(key) ?? {}) as Readonly<Record<string, unknown>>)
+  return entries.map(([name, value]) => {
+    if (!/^[\w.]+$/.test(name))
+      throw new Unsupported(`its ${key} names modules by the expression '${name}'`)
+    if (typeof value !== "number" || !Number.isFinite(value))
+      throw new Damaged(`its ${key} gives '${name}' no number`)
+    return [name, value]
+  })
+}
+
+const chosen = (
+  pattern: readonly (readonly [string, number])[],
+  stem: string,
+): number | undefined => pattern.find(([name]) => stem === name || stem.endsWith(`.${name}`))?.[1]
+
+/**
+ * Reads the config of a LoRA in PEFT's format; returns the factor of a module's pair. Throws
+ * `ModelFileError` for what is not done here.
+ */
+export const peftScales = (folder: string): ((stem: string, rank: number) => number) => {
+  const json = readJson(folder, peftConfigFile)
+  return explaining(join(folder, peftConfigFile), () => {
+    refuse(json)
+    const r = countIn(json, "r", 2 ** 20)
+    const alpha = numberIn(json, "lora_alpha")
+    const [ranks, alphas] = [patternIn(json, "rank_pattern"), patternIn(json, "alpha_pattern")]
+    const root = json.get("use_rslora") === true
+    return (stem, rank) => {
+      const promised = chosen(ranks, stem) ?? r
+      if (rank !== promised)
+        throw new Damaged(
+          `the adapter of '${stem}' has the rank ${rank}, its ${peftConfigFile} says ${promised}`,
+        )
+      return (chosen(alphas, stem) ?? alpha) / (root ? Math.sqrt(rank) : rank)
+    }
+  })
+}

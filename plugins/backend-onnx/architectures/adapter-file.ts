@@ -1,0 +1,208 @@
+import { existsSync, statSync } from "node:fs"
+import { join } from "node:path"
+import { openGguf } from "../weights/gguf-file.ts"
+import type { Metadata } from "../weights/gguf-metadata.ts"
+import { decodeRow, halvesOrder, type Matrix, matrixOf } from "../weights/matrix.ts"
+import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
+import { openSafetensors } from "../weights/safetensors.ts"
+import type { TensorSource } from "../weights/tensor-file.ts"
+import { peftConfigFile, peftScales } from "./adapter-config.ts"
+import type { DecoderConfig } from "./decoder-config.ts"
+import {
+  folderNames,
+  ggufNames,
+  type LayerMatrix,
+  layerMatrices,
+  sizesOf,
+  type TensorNames,
+} from "./decoder-weights.ts"
+
+/** A change of low rank to one matrix: the product is `x a^T b^T`. */
+export interface LowRankPair {
+  readonly layer: number
+  readonly part: LayerMatrix
+  readonly rank: number
+  /** `[rank, columns]` */
+  readonly a: Float32Array
+  /** `[rows, rank]`, scaled by alpha; rotary pairs half a head apart, as in the graph. */
+  readonly b: Float32Array
+}
+
+/** Low rank, as the name says: more costs as much as the matrices themselves. */
+const maxRank = 256
+// weights of adapters are small; larger ones could overflow in the rows of other requests
+const largestValue = 1e6
+
+/** How a file names its tensors, and what it multiplies them with. */
+interface Format {
+  readonly names: TensorNames
+  /** Returns the stem of a pair's tensor and which of the two it is; undefined: neither. */
+  parse(tensor: string): { readonly stem: string; readonly side: "a" | "b" } | undefined
+  tensor(stem: string, side: "a" | "b"): string
+  /** The factor of a pair of this rank. */
+  scale(stem: string, rank: number): number
+  /** Rows of q and k are stored with rotary pairs adjacent. */
+  readonly pairsAreNeighbours: boolean
+}
+
+const valuesOf = (matrix: Matrix, factor: number): Float32Array => {
+  const values = new Float32Array(matrix.rows * matrix.columns)
+  for (let row = 0; row < matrix.rows; row++) {
+    const into = values.subarray(row * matrix.columns, (row + 1) * matrix.columns)
+    decodeRow(matrix, row, into)
+    for (let i = 0; i < into.length; i++) {
+      into[i] = into[i]! * factor
+      if (!(Math.abs(into[i]!) <= largestValue))
+        throw new Damaged(`the tensor '${matrix.name}': it holds the impossible value ${into[i]}`)
+    }
+  }
+  return values
+}
+
+const reordered = (b: Float32Array, rank: number, heads: number): Float32Array => {
+  const order = halvesOrder(b.length / rank, heads)
+  const out = new Float32Array(b.length)
+  for (const [row, from] of order.entries())
+    out.set(b.subarray(from * rank, (from + 1) * rank), row * rank)
+  return out
+}
+
+const pairOf = (
+  source: TensorSource,
+  format: Format,
+  config: DecoderConfig,
+  {
+    stem,
+    layer,
+    part,
+  }: { readonly stem: string; readonly layer: number; readonly part: LayerMatrix },
+): LowRankPair => {
+  const { rows, columns } = sizesOf(config, part)
+  const rank = source.tensor(format.tensor(stem, "a")).rows
+  if (rank > maxRank)
+    throw new Unsupported(
+      `the tensor '${format.tensor(stem, "a")}' has the rank ${rank}, the most is ${maxRank}`,
+      "Name an adapter of a lower rank",
+    )
+  const factor = format.scale(stem, rank)
+  const a = valuesOf(matrixOf(source, format.tensor(stem, "a"), { rows: rank, columns }), 1)
+  const b = valuesOf(matrixOf(source, format.tensor(stem, "b"), { rows, columns: rank }), factor)
+  const heads = { q: config.heads, k: config.kvHeads }[part as "q" | "k"]
+  const isShuffled = format.pairsAreNeighbours && heads !== undefined
+  return { layer, part, rank, a, b: isShuffled ? reordered(b, rank, heads) : b }
+}
+
+const placesOf = (names: TensorNames, config: DecoderConfig) => {
+  const places = new Map<string, { readonly layer: number; readonly part: LayerMatrix }>()
+  for (let layer = 0; layer < config.layers; layer++)
+    for (const part of layerMatrices)
+      places.set(`${names.layer(layer)}${names.parts[part]}`, { layer, part })
+  return places
+}
+
+const readPairs = (
+  source: TensorSource,
+  format: Format,
+  config: DecoderConfig,
+): readonly LowRankPair[] => {
+  const places = placesOf(format.names, config)
+  const stems = new Set<string>()
+  for (const name of source.names()) {
+    const found = format.parse(name)
+    if (!found || !places.has(found.stem))
+      throw new Unsupported(
+        `it has the tensor '${name}', and this backend adapts the matrices ${layerMatrices.map((part) => format.names.parts[part]).join(", ")} of ${config.layers} layers only`,
+        "Name an adapter that was trained on this model, for these modules",
+      )
+    stems.add(found.stem)
+  }
+  if (!stems.size) throw new Damaged("it holds no tensor of an adapter")
+  return [...stems].map((stem) => pairOf(source, format, config, { stem, ...places.get(stem)! }))
+}
+
+const weightsFile = "adapter_model.safetensors"
+
+const fromFolder = (path: string, config: DecoderConfig): readonly LowRankPair[] => {
+  if (!existsSync(join(path, weightsFile)) && existsSync(join(path, "adapter_model.bin")))
+    throw new ModelFileError(
+      path,
+      "its weights are in adapter_model.bin, whose format can run code",
+      `Save it as ${weightsFile}`,
+    )
+  const scale = peftScales(path)
+  const source = openSafetensors(join(path, weightsFile))
+  const format: Format = {
+    names: folderNames,
+    parse: (name) => {
+      const found = /^base_model\.model\.(.+)\.lora_([AB])\.weight$/.exec(name)
+      return found ? { stem: found[1]!, side: found[2] === "A" ? "a" : "b" } : undefined
+    },
+    tensor: (stem, side) => `base_model.model.${stem}.lora_${side === "a" ? "A" : "B"}.weight`,
+    scale,
+    pairsAreNeighbours: false,
+  }
+  try {
+    return explaining(source.path, () => readPairs(source, format, config))
+  } finally {
+    source.close()
+  }
+}
+
+/** The name in GGUF files: those of Mistral name the architecture llama. */
+const ggufName = ({ architecture }: DecoderConfig): string =>
+  architecture === "mistral" ? "llama" : architecture
+
+const checkGguf = (metadata: Metadata, config: DecoderConfig): void => {
+  const wanted = { "general.type": "adapter", "adapter.type": "lora" }
+  for (const [key, value] of Object.entries(wanted))
+    if (metadata.get(key) !== value)
+      throw new Unsupported(`its '${key}' is '${metadata.get(key) ?? ""}', not '${value}'`)
+  const architecture = metadata.get("general.architecture")
+  if (architecture !== ggufName(config))
+    throw new Unsupported(
+      `it was made for the architecture '${architecture}', and the model is a ${ggufName(config)}`,
+      "Name an adapter that was trained on this model",
+    )
+  if (metadata.has("adapter.alora.invocation_tokens"))
+    throw new Unsupported("it is an activated LoRA ('adapter.alora.invocation_tokens')")
+}
+
+const fromGguf = (path: string, config: DecoderConfig): readonly LowRankPair[] => {
+  const source = openGguf(path)
+  const { metadata } = source.header
+  const alpha = metadata.get("adapter.lora.alpha")
+  const format: Format = {
+    names: ggufNames,
+    parse: (name) => {
+      const found = /^(.+)\.weight\.lora_([ab])$/.exec(name)
+      return found ? { stem: found[1]!, side: found[2] as "a" | "b" } : undefined
+    },
+    tensor: (stem, side) => `${stem}.weight.lora_${side}`,
+    scale: (_, rank) => (typeof alpha === "number" && alpha !== 0 ? alpha / rank : 1),
+    pairsAreNeighbours: metadata.get("general.architecture") === "llama",
+  }
+  try {
+    return explaining(path, () => {
+      checkGguf(metadata, config)
+      return readPairs(source, format, config)
+    })
+  } finally {
+    source.close()
+  }
+}
+
+/**
+ * Reads a LoRA (Hu et al., arXiv 2106.09685) of a decoder: a folder as PEFT writes it, or a GGUF
+ * adapter. Throws `ModelFileError`. Blocks the thread: for workers only.
+ */
+export const readAdapter = (path: string, config: DecoderConfig): readonly LowRankPair[] => {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  if (stat?.isDirectory()) return fromFolder(path, config)
+  if (path.endsWith(".safetensors") || path.endsWith(".json"))
+    throw new ModelFileError(
+      path,
+      `an adapter of PEFT is a folder with ${peftConfigFile} and ${weightsFile}`,
+      "Name the folder, with a / at its end",
+    )
+  return fromGguf(path, config)
+}

@@ -1,0 +1,155 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, test } from "vitest"
+import type { Precision } from "../onnx/linear.ts"
+import type { AdapterChoice } from "../sessions/decoder.ts"
+import { openDecoder } from "../sessions/open-decoder.ts"
+import {
+  expectedLogits,
+  expectedOf,
+  fixtureFolder,
+  largestGap,
+  logitsIn,
+  walkerOf,
+} from "../testing/fixtures.ts"
+import { adapterGguf } from "../testing/gguf-adapter.ts"
+
+const root = mkdtempSync(join(tmpdir(), "rakit-adapters-"))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+const { ids } = expectedOf("llama")
+const folderOf = (name: string) => join(fixtureFolder("llama-adapters"), name)
+const wantedOf = (name: string | undefined): readonly Float32Array[] => {
+  if (name === undefined) return expectedLogits("llama")
+  const bytes = readFileSync(join(fixtureFolder("llama-adapters"), `${name}.f32`))
+  const all = new Float32Array(Uint8Array.from(bytes).buffer)
+  const size = all.length / ids.length
+  return ids.map((_, i) => all.subarray(i * size, (i + 1) * size))
+}
+const both = [
+  { id: "legal", path: folderOf("legal") },
+  { id: "poems", path: folderOf("poems") },
+]
+
+const open = (
+  adapters: readonly { readonly id: string; readonly path: string }[],
+  precision: Precision = "fp32",
+  adapterBytes = 2 ** 24,
+) =>
+  openDecoder(
+    {
+      path: fixtureFolder("llama"),
+      graphs: join(root, "graphs"),
+      precision,
+      threads: 1,
+      adapters,
+      adapterBytes,
+    },
+    () => {},
+  )
+
+const withStrength = (id: string, strength = 1): AdapterChoice => ({ id, strength })
+
+describe("an adapter gives the logits of PEFT", () => {
+  test.each([
+    ["legal", withStrength("legal")],
+    ["poems", withStrength("poems")],
+    ["half", withStrength("legal", 0.5)],
+    [undefined, undefined],
+  ] as const)("%s, in chunks and token by token", async (name, choice) => {
+    const { session } = await open(both)
+    const wanted = wantedOf(name)
+    for (const sizes of [[20], [7, 13], ids.map(() => 1)])
+      for (const [i, logits] of (await logitsIn(session, ids, sizes, choice)).entries())
+        expect(largestGap(logits, wanted[i]!)).toBeLessThan(1e-3)
+    await session.close()
+  })
+})
+
+test("rows with different adapters and none share a pass, and get the bits that each gets among equals", async () => {
+  const { session } = await open(both, "int8")
+  const run = async (choices: readonly (AdapterChoice | undefined)[]) => {
+    const { step } = walkerOf(session, choices.length, 48, choices)
+    await step(choices.map(() => ids.slice(0, 9)))
+    return step(choices.map(() => ids.slice(9, 11)))
+  }
+  const [legal, poems, none] = [withStrength("legal"), withStrength("poems"), undefined]
+  const mixed = await run([poems, none, legal, none, poems])
+  const own = { poems: await run([poems]), legal: await run([legal]), none: await run([none]) }
+  expect(mixed.slice(0, 2)).toEqual(own.poems)
+  expect(mixed.slice(2, 4)).toEqual(own.none)
+  expect(mixed.slice(4, 6)).toEqual(own.legal)
+  expect(mixed.slice(8, 10)).toEqual(own.poems)
+  await session.close()
+  const bare = await open([], "int8")
+  const { step } = walkerOf(bare.session, 1, 48)
+  await step([ids.slice(0, 9)])
+  expect(await step([ids.slice(9, 11)])).toEqual(own.none)
+  await bare.session.close()
+})
+
+test("a GGUF adapter gives the same, though llama.cpp stores rotary pairs side by side", async () => {
+  const file = join(root, "legal.gguf")
+  writeFileSync(file, adapterGguf(folderOf("legal"), { headSize: 8, alpha: 8 }))
+  const { session } = await open([{ id: "legal", path: file }])
+  const wanted = wantedOf("legal")
+  for (const [i, logits] of (await logitsIn(session, ids, [20], withStrength("legal"))).entries())
+    expect(largestGap(logits, wanted[i]!)).toBeLessThan(1e-3)
+  await session.close()
+})
+
+describe("refuses at load, by name", () => {
+  let folders = 0
+  const changed = (change: Readonly<Record<string, unknown>>): string => {
+    const folder = join(root, `changed-${folders++}`)
+    cpSync(folderOf("legal"), folder, { recursive: true })
+    const file = join(folder, "adapter_config.json")
+    const config = JSON.parse(readFileSync(file, "utf8")) as object
+    writeFileSync(file, JSON.stringify({ ...config, ...change }))
+    return folder
+  }
+  test.each<readonly [string, Readonly<Record<string, unknown>>, RegExp]>([
+    ["DoRA", { use_dora: true }, /a DoRA \(use_dora\)/],
+    ["whole modules", { modules_to_save: ["lm_head"] }, /modules_to_save/],
+    ["biases", { bias: "all" }, /biases \(bias: all\)/],
+    ["other methods", { peft_type: "IA3" }, /it is a IA3/],
+    ["what came after this backend", { use_new_idea: 3 }, /use_new_idea/],
+    ["a model that was changed too", { init_lora_weights: "pissa_niter_4" }, /'pissa_niter_4'/],
+    ["another rank than promised", { r: 8 }, /layers\.0\.\S+' has the rank 4, .* says 8/],
+    ["patterns that are expressions", { rank_pattern: { "(q|v)": 4 } }, /'\(q\|v\)'/],
+  ])("%s", async (_, change, reason) => {
+    await expect(open([{ id: "a", path: changed(change) }])).rejects.toThrow(reason)
+  })
+
+  test("shapes of another model, modules that take none, and what does not fit", async () => {
+    const gguf = (name: string, more: Parameters<typeof adapterGguf>[1]) => {
+      const path = join(root, name)
+      writeFileSync(path, adapterGguf(folderOf("legal"), more))
+      return [{ id: "a", path }]
+    }
+    const sizes = { headSize: 8, alpha: 8 }
+    await expect(
+      open(gguf("rename.gguf", { ...sizes, rename: (n) => n.replace("blk.1.", "blk.2.") })),
+    ).rejects.toThrow(/'blk\.2\.\w+\.weight\.lora_[ab]'.* of 2 layers/)
+    await expect(
+      open(gguf("head.gguf", { ...sizes, rename: (n) => n.replace("blk.0.attn_q", "output") })),
+    ).rejects.toThrow(/'output\.weight\.lora_a'/)
+    await expect(
+      open(
+        gguf("wide.gguf", {
+          ...sizes,
+          rename: (n) =>
+            n.replace(/ffn_(gate|down)/, (_, p) => `ffn_${p === "gate" ? "down" : "gate"}`),
+        }),
+      ),
+    ).rejects.toThrow(/'blk\.\d\.ffn_\w+\.weight\.lora_[ab]' is 4 x \d+, .* asks for 4 x \d+/)
+    await expect(open(gguf("arch.gguf", { ...sizes, architecture: "qwen2" }))).rejects.toThrow(
+      /made for the architecture 'qwen2', and the model is a llama/,
+    )
+    await expect(open(both, "fp32", 100_000)).rejects.toThrow(/adapterMemoryMb/)
+    await expect(open([{ id: "a", path: fixtureFolder("llama") }])).rejects.toThrow(
+      /adapter_config\.json: it is missing/,
+    )
+  })
+})

@@ -1,0 +1,166 @@
+import { type LowRankPair, readAdapter } from "../architectures/adapter-file.ts"
+import type { DecoderConfig } from "../architectures/decoder-config.ts"
+import { sizesOf } from "../architectures/decoder-weights.ts"
+import { adapterNames, groupsIn, scalesName, tileRanks } from "../onnx/adapter-inputs.ts"
+import { floats, type Port } from "../onnx/onnx-session.ts"
+import { ModelFileError } from "../weights/model-file-error.ts"
+import {
+  type AdapterSet,
+  type GroupSize,
+  sideBySide,
+  type TiledAdapter,
+  tiled,
+} from "./adapter-tiles.ts"
+import type { AdapterChoice } from "./decoder.ts"
+
+/** A LoRA in a local file or folder. */
+export interface AdapterSpec {
+  readonly id: string
+  readonly path: string
+}
+
+type Feeds = Record<string, ReturnType<typeof floats>>
+
+interface OpenSet {
+  readonly set: AdapterSet
+  readonly weights: Feeds
+  readonly bytes: number
+}
+
+// a set with adapters that are not used any more costs time at every pass; making one, too
+const passesBeforeShrinking = 64
+const megabyte = 2 ** 20
+
+const groupSizes = (inputs: readonly Port[], config: DecoderConfig): readonly GroupSize[] =>
+  groupsIn(inputs).map(({ layer, parts }) => {
+    const partRows = parts.map((part) => sizesOf(config, part).rows)
+    return {
+      layer,
+      parts,
+      columns: sizesOf(config, parts[0]!).columns,
+      partRows,
+      rows: partRows.reduce((sum, count) => sum + count, 0),
+    }
+  })
+
+const refuseUnused = (
+  path: string,
+  pairs: readonly LowRankPair[],
+  sizes: readonly GroupSize[],
+): void => {
+  const unused = pairs.find(
+    ({ layer, part }) => !sizes.some((size) => size.layer === layer && size.parts.includes(part)),
+  )
+  if (unused)
+    throw new ModelFileError(
+      path,
+      `it adapts '${unused.part}' of layer ${unused.layer}, which takes no adapters in this model`,
+    )
+}
+
+/**
+ * The adapters of a decoder, as inputs of its passes. What several rows need is put side by side
+ * once, and kept until a pass needs others.
+ */
+export class AdapterFeeds {
+  private readonly sizes: readonly GroupSize[]
+  private readonly adapters: readonly TiledAdapter[]
+  private readonly none: OpenSet
+  private readonly single: ReadonlyMap<string, OpenSet>
+  private combined: OpenSet | undefined
+  private unneeded = 0
+
+  private constructor(sizes: readonly GroupSize[], adapters: readonly TiledAdapter[]) {
+    this.sizes = sizes
+    this.adapters = adapters
+    this.none = this.openSet([])
+    this.single = new Map(adapters.map((one) => [one.id, this.openSet([one])]))
+  }
+
+  /**
+   * Reads the adapters; `inputs` are those of the graph. Throws `ModelFileError`, also when they
+   * could take more than `maxBytes`.
+   */
+  static open(
+    inputs: readonly Port[],
+    config: DecoderConfig,
+    specs: readonly AdapterSpec[],
+    maxBytes: number,
+  ): AdapterFeeds {
+    const sizes = groupSizes(inputs, config)
+    const adapters: TiledAdapter[] = []
+    let bytes = 0
+    for (const { id, path } of specs) {
+      const pairs = readAdapter(path, config)
+      refuseUnused(path, pairs, sizes)
+      const adapter = tiled(id, pairs, sizes)
+      adapters.push(adapter)
+      bytes += adapter.bytes
+      // each alone, and all of them side by side
+      const most = adapters.length > 1 ? 2 * bytes : bytes
+      if (most > maxBytes)
+        throw new ModelFileError(
+          path,
+          `with it the adapters of the model can take ${Math.ceil(most / megabyte)} MB, the most is ${Math.floor(maxBytes / megabyte)}`,
+          "Raise adapterMemoryMb of backend-onnx, or remove adapters",
+        )
+    }
+    return new AdapterFeeds(sizes, adapters)
+  }
+
+  /** Memory that the adapters take now. */
+  get bytes(): number {
+    const all = [...this.single.values(), ...(this.combined ? [this.combined] : [])]
+    return all.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  private openSet(adapters: readonly TiledAdapter[]): OpenSet {
+    const set = sideBySide(adapters, this.sizes)
+    const weights: Feeds = {}
+    let bytes = 0
+    for (const [index, size] of this.sizes.entries()) {
+      const { a, b } = set.groups[index]!
+      const names = adapterNames(size)
+      const tiles = a.length / (size.columns * tileRanks)
+      weights[names.a] = floats(a, tiles ? [tiles, size.columns, tileRanks] : [1, size.columns, 0])
+      weights[names.b] = floats(b, [tiles * tileRanks, size.rows])
+      bytes += a.byteLength + b.byteLength
+    }
+    return { set, weights, bytes }
+  }
+
+  private setFor(needed: ReadonlySet<string>): OpenSet {
+    const [first] = needed
+    if (first === undefined) return this.none
+    if (needed.size === 1) return this.single.get(first)!
+    const { combined } = this
+    const isEnough = combined && [...needed].every((id) => combined.set.ids.has(id))
+    this.unneeded = isEnough && combined.set.ids.size > needed.size ? this.unneeded + 1 : 0
+    if (isEnough && this.unneeded < passesBeforeShrinking) return combined
+    this.unneeded = 0
+    // its memory goes before that of the next
+    this.combined = undefined
+    this.combined = this.openSet(this.adapters.filter(({ id }) => needed.has(id)))
+    return this.combined
+  }
+
+  /** The inputs of a pass over rows with these adapters. */
+  forRows(rows: readonly (AdapterChoice | undefined)[]): Feeds {
+    const { set, weights } = this.setFor(
+      new Set(rows.flatMap((choice) => (choice ? [choice.id] : []))),
+    )
+    const feeds = { ...weights }
+    for (const [kind, { tiles, runs }] of set.kinds) {
+      const ranks = tiles * tileRanks
+      const scales = new Float32Array(rows.length * ranks)
+      for (const [row, choice] of rows.entries()) {
+        const run = choice && runs.get(choice.id)
+        if (!run) continue
+        const start = row * ranks + run.first * tileRanks
+        scales.fill(choice.strength, start, start + run.count * tileRanks)
+      }
+      feeds[scalesName(kind)] = floats(scales, [rows.length, 1, ranks])
+    }
+    return feeds
+  }
+}
