@@ -26,12 +26,12 @@ const modelIn = (folder: string, id: string) => {
 
 /**
  * Writes a config file into the folder: the given one, and a tiny model beside its fake ones, or
- * in the place of the one of this id.
+ * in the place of the one of this id. `settings` are those of backend-onnx.
  */
 export const addTinyModel = (
   folder: string,
   config: string = join(configFolder, "test.yaml"),
-  id = "svc-tiny",
+  { id = "svc-tiny", settings = {} }: { readonly id?: string; readonly settings?: object } = {},
 ): string => {
   const text = readFileSync(config, "utf8").replace(
     "../testing/",
@@ -40,7 +40,7 @@ export const addTinyModel = (
   const { plugins, models, ...rest } = parse(text)
   const file = join(folder, `with-${id}.yaml`)
   const others = models.filter((model: { readonly id: string }) => model.id !== id)
-  const all = { ...rest, plugins: { ...plugins, "backend-onnx": {} } }
+  const all = { ...rest, plugins: { ...plugins, "backend-onnx": settings } }
   writeFileSync(file, stringify({ ...all, models: [...others, modelIn(folder, id)] }))
   return file
 }

@@ -8,14 +8,8 @@ import { openSafetensors } from "../weights/safetensors.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import { peftConfigFile, peftScales } from "./adapter-config.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
-import {
-  folderNames,
-  ggufNames,
-  type LayerMatrix,
-  layerMatrices,
-  sizesOf,
-  type TensorNames,
-} from "./decoder-weights.ts"
+import { layerMatrices, sizesOf } from "./decoder-weights.ts"
+import { folderNames, ggufNames, type LayerMatrix, type TensorNames } from "./tensor-names.ts"
 
 /** A change of low rank to one matrix: the product is `x a^T b^T`. */
 export interface LowRankPair {
@@ -67,17 +61,22 @@ const reordered = (b: Float32Array, rank: number, heads: number): Float32Array =
   return out
 }
 
-const pairOf = (
+/** Where a tensor of the model is: the parts whose rows it has, one after the other. */
+interface Place {
+  readonly layer: number
+  readonly parts: readonly LayerMatrix[]
+}
+
+const pairsOf = (
   source: TensorSource,
   format: Format,
   config: DecoderConfig,
-  {
-    stem,
-    layer,
-    part,
-  }: { readonly stem: string; readonly layer: number; readonly part: LayerMatrix },
-): LowRankPair => {
-  const { rows, columns } = sizesOf(config, part)
+  stem: string,
+  { layer, parts }: Place,
+): readonly LowRankPair[] => {
+  const sizes = parts.map((part) => sizesOf(config, part))
+  const rows = sizes.reduce((sum, size) => sum + size.rows, 0)
+  const { columns } = sizes[0]!
   const rank = source.tensor(format.tensor(stem, "a")).rows
   if (rank > maxRank)
     throw new Unsupported(
@@ -87,16 +86,23 @@ const pairOf = (
   const factor = format.scale(stem, rank)
   const a = valuesOf(matrixOf(source, format.tensor(stem, "a"), { rows: rank, columns }), 1)
   const b = valuesOf(matrixOf(source, format.tensor(stem, "b"), { rows, columns: rank }), factor)
-  const heads = { q: config.heads, k: config.kvHeads }[part as "q" | "k"]
-  const isShuffled = format.pairsAreNeighbours && heads !== undefined
-  return { layer, part, rank, a, b: isShuffled ? reordered(b, rank, heads) : b }
+  let first = 0
+  return parts.map((part, index) => {
+    const own = b.subarray(first * rank, (first + sizes[index]!.rows) * rank)
+    first += sizes[index]!.rows
+    const heads = { q: config.heads, k: config.kvHeads }[part as "q" | "k"]
+    const isShuffled = format.pairsAreNeighbours && heads !== undefined
+    return { layer, part, rank, a, b: isShuffled ? reordered(own, rank, heads) : own }
+  })
 }
 
-const placesOf = (names: TensorNames, config: DecoderConfig) => {
-  const places = new Map<string, { readonly layer: number; readonly part: LayerMatrix }>()
+const placesOf = (names: TensorNames, config: DecoderConfig): ReadonlyMap<string, Place> => {
+  const places = new Map<string, Place>()
   for (let layer = 0; layer < config.layers; layer++)
-    for (const part of layerMatrices)
-      places.set(`${names.layer(layer)}${names.parts[part]}`, { layer, part })
+    for (const part of layerMatrices) {
+      const stem = `${names.layer(layer)}${names.parts[part]}`
+      places.set(stem, { layer, parts: [...(places.get(stem)?.parts ?? []), part] })
+    }
   return places
 }
 
@@ -117,7 +123,7 @@ const readPairs = (
     stems.add(found.stem)
   }
   if (!stems.size) throw new Damaged("it holds no tensor of an adapter")
-  return [...stems].map((stem) => pairOf(source, format, config, { stem, ...places.get(stem)! }))
+  return [...stems].flatMap((stem) => pairsOf(source, format, config, stem, places.get(stem)!))
 }
 
 const weightsFile = "adapter_model.safetensors"
@@ -131,8 +137,15 @@ const fromFolder = (path: string, config: DecoderConfig): readonly LowRankPair[]
     )
   const scale = peftScales(path)
   const source = openSafetensors(join(path, weightsFile))
+  // the tensors of the model itself are not in the file
+  const holds = (stem: string) => {
+    for (const name of source.names()) if (name.startsWith(`base_model.model.${stem}`)) return true
+    return false
+  }
   const format: Format = {
-    names: folderNames,
+    names: folderNames(config.architecture, {
+      has: (name) => holds(name.replace(/embed_tokens\.weight$/, "layers.")),
+    }),
     parse: (name) => {
       const found = /^base_model\.model\.(.+)\.lora_([AB])\.weight$/.exec(name)
       return found ? { stem: found[1]!, side: found[2] === "A" ? "a" : "b" } : undefined
@@ -172,14 +185,14 @@ const fromGguf = (path: string, config: DecoderConfig): readonly LowRankPair[] =
   const { metadata } = source.header
   const alpha = metadata.get("adapter.lora.alpha")
   const format: Format = {
-    names: ggufNames,
+    names: ggufNames(config.architecture),
     parse: (name) => {
       const found = /^(.+)\.weight\.lora_([ab])$/.exec(name)
       return found ? { stem: found[1]!, side: found[2] as "a" | "b" } : undefined
     },
     tensor: (stem, side) => `${stem}.weight.lora_${side}`,
     scale: (_, rank) => (typeof alpha === "number" && alpha !== 0 ? alpha / rank : 1),
-    pairsAreNeighbours: metadata.get("general.architecture") === "llama",
+    pairsAreNeighbours: config.architecture === "smollm3" || ggufName(config) === "llama",
   }
   try {
     return explaining(path, () => {

@@ -1,4 +1,5 @@
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
+import type { Rotary } from "./rotary.ts"
 
 /** The sizes of a decoder that its callers need. */
 export interface DecoderShape {
@@ -10,17 +11,18 @@ export interface DecoderShape {
   readonly contextTokens: number
 }
 
-/** Architectures that the decoder graph implements, by their name in config.json. */
-export const architectures = ["llama", "mistral", "qwen2", "qwen3"] as const
-export type Architecture = (typeof architectures)[number]
+/** Architectures that the decoder graph implements. */
+export type Architecture = "llama" | "mistral" | "qwen2" | "qwen3" | "gemma3" | "smollm3"
 
-export const architectureNamed = (
-  name: string,
-  known: readonly Architecture[] = architectures,
-): Architecture => {
-  const architecture = known.find((candidate) => candidate === name)
+/** Architectures by their names in a file format. */
+export type ArchitectureNames = Readonly<Record<string, Architecture>>
+
+export const architectureNamed = (name: string, known: ArchitectureNames): Architecture => {
+  const architecture = Object.hasOwn(known, name) ? known[name] : undefined
   if (!architecture)
-    throw new Unsupported(`its architecture is '${name}'; this backend runs ${known.join(", ")}`)
+    throw new Unsupported(
+      `its architecture is '${name}'; this backend runs ${Object.keys(known).join(", ")}`,
+    )
   return architecture
 }
 
@@ -32,10 +34,8 @@ export interface DecoderConfig extends DecoderShape {
   readonly feedForward: number
   readonly heads: number
   readonly normEpsilon: number
-  /**
-   * Rotary embedding: radians per position for each pair of a head's dimensions, `[headSize / 2]`.
-   */
-  readonly rotations: readonly number[]
+  /** Rotary embedding of each layer, as one object where it is the same; undefined: none. */
+  readonly rotary: readonly (Rotary | undefined)[]
   /**
    * Sliding window of each layer in tokens, the current one included; undefined: full attention.
    */
@@ -44,6 +44,13 @@ export interface DecoderConfig extends DecoderShape {
   readonly tiedHead: boolean
   /** Queries and keys are normalized head by head (QK norm, Qwen3). */
   readonly headNorms: boolean
+  /** The outputs of attention and feed-forward are normalized, too (Gemma). */
+  readonly outerNorms: boolean
+  readonly activation: "silu" | "gelu"
+  /** Factor of the embeddings that enter the first layer. */
+  readonly embeddingScale: number
+  /** Factor of the products of queries and keys. */
+  readonly attentionScale: number
 }
 
 // a bound on the rotary tables and on what a request may hold in memory

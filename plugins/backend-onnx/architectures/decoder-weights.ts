@@ -1,65 +1,15 @@
-import { halvesLayout, halvesOrder, type Matrix, matrixOf, vectorOf } from "../weights/matrix.ts"
+import {
+  halvesLayout,
+  halvesOrder,
+  type Matrix,
+  matrixOf,
+  rowsOf,
+  vectorOf,
+} from "../weights/matrix.ts"
 import { Unsupported } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
-
-/** Matrices of a layer, which may have biases. */
-export type LayerMatrix = "q" | "k" | "v" | "out" | "gate" | "up" | "down"
-export type LayerNorm = "beforeAttention" | "beforeFeedForward" | "queries" | "keys"
-
-/** Tensor names of a file format, without `.weight` and `.bias`. */
-export interface TensorNames {
-  readonly embedding: string
-  readonly finalNorm: string
-  readonly head: string
-  layer(index: number): string
-  readonly parts: Readonly<Record<LayerMatrix | LayerNorm, string>>
-  /** Tensors that may be present and are not used. */
-  readonly ignored: RegExp
-}
-
-export const ggufNames: TensorNames = {
-  embedding: "token_embd",
-  finalNorm: "output_norm",
-  head: "output",
-  layer: (index) => `blk.${index}.`,
-  parts: {
-    q: "attn_q",
-    k: "attn_k",
-    v: "attn_v",
-    out: "attn_output",
-    gate: "ffn_gate",
-    up: "ffn_up",
-    down: "ffn_down",
-    beforeAttention: "attn_norm",
-    beforeFeedForward: "ffn_norm",
-    queries: "attn_q_norm",
-    keys: "attn_k_norm",
-  },
-  ignored: /^rope_freqs\.weight$/,
-}
-
-export const folderNames: TensorNames = {
-  embedding: "model.embed_tokens",
-  finalNorm: "model.norm",
-  head: "lm_head",
-  layer: (index) => `model.layers.${index}.`,
-  parts: {
-    q: "self_attn.q_proj",
-    k: "self_attn.k_proj",
-    v: "self_attn.v_proj",
-    out: "self_attn.o_proj",
-    gate: "mlp.gate_proj",
-    up: "mlp.up_proj",
-    down: "mlp.down_proj",
-    beforeAttention: "input_layernorm",
-    beforeFeedForward: "post_attention_layernorm",
-    queries: "self_attn.q_norm",
-    keys: "self_attn.k_norm",
-  },
-  // a table of old files, and a head that repeats the embedding
-  ignored: /\.rotary_emb\.inv_freq$|^lm_head\.weight$/,
-}
+import type { LayerMatrix, LayerNorm, TensorNames } from "./tensor-names.ts"
 
 export const layerMatrices: readonly LayerMatrix[] = ["q", "k", "v", "out", "gate", "up", "down"]
 
@@ -119,6 +69,7 @@ export class DecoderWeights {
     return [
       "beforeAttention",
       "beforeFeedForward",
+      ...(this.config.outerNorms ? (["afterAttention", "afterFeedForward"] as const) : []),
       ...(this.config.headNorms ? (["queries", "keys"] as const) : []),
     ]
   }
@@ -156,12 +107,24 @@ export class DecoderWeights {
     return `${this.names.layer(layer)}${this.names.parts[part]}`
   }
 
+  /** The rows of a part among those of the tensor that it may share with others. */
+  private place(part: LayerMatrix): { readonly first: number; readonly rows: number } {
+    const { parts } = this.names
+    const sharing = layerMatrices.filter((other) => parts[other] === parts[part])
+    const rowsOfParts = (some: readonly LayerMatrix[]) =>
+      some.reduce((sum, other) => sum + sizesOf(this.config, other).rows, 0)
+    return {
+      first: rowsOfParts(sharing.slice(0, sharing.indexOf(part))),
+      rows: rowsOfParts(sharing),
+    }
+  }
+
   matrix(layer: number, part: LayerMatrix): Matrix {
-    const stored = matrixOf(
-      this.source,
-      `${this.stem(layer, part)}.weight`,
-      sizesOf(this.config, part),
-    )
+    const { rows, columns } = sizesOf(this.config, part)
+    const place = this.place(part)
+    const name = `${this.stem(layer, part)}.weight`
+    const whole = matrixOf(this.source, name, { rows: place.rows, columns })
+    const stored = rowsOf(whole, place.first, rows)
     const heads = this.shuffledHeads(part)
     return heads ? halvesLayout(stored, heads) : stored
   }
@@ -187,8 +150,9 @@ export class DecoderWeights {
 
   private biasOf(part: LayerMatrix, name: string): Float32Array {
     const { rows } = sizesOf(this.config, part)
+    const place = this.place(part)
     const stored = this.source.has(name)
-      ? vectorOf(this.source, name, rows)
+      ? vectorOf(this.source, name, place.rows).subarray(place.first, place.first + rows)
       : new Float32Array(rows)
     const heads = this.shuffledHeads(part)
     const order = heads ? halvesOrder(rows, heads) : undefined
@@ -197,15 +161,19 @@ export class DecoderWeights {
 
   norm(layer: number, part: LayerNorm): Float32Array {
     const { width, headSize } = this.config
-    return vectorOf(
-      this.source,
+    return this.shifted(
       `${this.stem(layer, part)}.weight`,
       part === "queries" || part === "keys" ? headSize : width,
     )
   }
 
+  private shifted(name: string, length: number): Float32Array {
+    const { normShift } = this.names
+    return vectorOf(this.source, name, length).map((weight) => weight + normShift)
+  }
+
   finalNorm(): Float32Array {
-    return vectorOf(this.source, `${this.names.finalNorm}.weight`, this.config.width)
+    return this.shifted(`${this.names.finalNorm}.weight`, this.config.width)
   }
 
   private table(stem: string): Matrix {
@@ -223,7 +191,7 @@ export class DecoderWeights {
 
   /** Returns the embeddings of tokens, `[ids.length, width]`. */
   embed(ids: ArrayLike<number>): Float32Array {
-    const { width } = this.config
+    const { width, embeddingScale } = this.config
     const table = this.source.tensor(`${this.names.embedding}.weight`)
     const out = new Float32Array(ids.length * width)
     for (let i = 0; i < ids.length; i++)
@@ -231,6 +199,7 @@ export class DecoderWeights {
         this.source.rows(table, ids[i]!, 1),
         out.subarray(i * width, (i + 1) * width),
       )
+    if (embeddingScale !== 1) for (let i = 0; i < out.length; i++) out[i]! *= embeddingScale
     return out
   }
 }

@@ -17,6 +17,7 @@ import { decodeAs, encodeAs, encodedTypes, ggmlTypeNamed } from "../testing/ggml
 import {
   architectureMetadata,
   byteLevelMetadata,
+  gemmaMetadata,
   ggufTensors,
   rotaryFactors,
   type SentencePieceFixture,
@@ -59,14 +60,28 @@ const ropeBase = {
   mistral: 10_000,
   qwen2: 1_000_000,
   qwen3: 1_000_000,
+  gemma3: 1_000_000,
+  smollm3: 5_000_000,
 }
 type Name = keyof typeof ropeBase
 
+const linearScaling = {
+  "gemma3.rope.scaling.type": "linear",
+  "gemma3.rope.scaling.factor": { f32: 8 },
+}
+
 const tokenizerOf = (name: Name) => {
   if (name === "mistral") return sentencePieceMetadata(pieces)
+  if (name === "gemma3") return gemmaMetadata(fixtureFolder(name))
   return byteLevelMetadata(
     fixtureFolder(name),
-    { llama: "smollm", "llama3-sharded": "llama-bpe", qwen2: "qwen2", qwen3: "qwen2" }[name],
+    {
+      llama: "smollm",
+      "llama3-sharded": "llama-bpe",
+      qwen2: "qwen2",
+      qwen3: "qwen2",
+      smollm3: "smaug-bpe",
+    }[name],
   )
 }
 
@@ -87,6 +102,7 @@ const ggufOf = (name: Name, types: string | ((tensor: string) => string), twin =
   return stored({
     metadata: {
       ...architectureMetadata(config, ropeBase[name]),
+      ...(name === "gemma3" ? linearScaling : {}),
       ...tokenizerOf(name),
       ...template,
     },

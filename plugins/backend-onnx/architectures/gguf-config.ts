@@ -4,15 +4,23 @@ import { vectorOf } from "../weights/matrix.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import {
   type Architecture,
+  type ArchitectureNames,
   architectureNamed,
   checked,
   type DecoderConfig,
   limits,
 } from "./decoder-config.ts"
-import { linearlyScaled, rotationsOf } from "./rotary.ts"
+import { type AttentionKind, families, familyParts, kindsByPattern } from "./families.ts"
+import { linearlyScaled, type Rotary, rotationsOf } from "./rotary.ts"
 
 // GGUF files of Mistral name the architecture llama
-const ggufArchitectures: readonly Architecture[] = ["llama", "qwen2", "qwen3"]
+const ggufArchitectures: ArchitectureNames = {
+  llama: "llama",
+  qwen2: "qwen2",
+  qwen3: "qwen3",
+  gemma3: "gemma3",
+  smollm3: "smollm3",
+}
 
 const factorsTensor = "rope_freqs.weight"
 
@@ -57,6 +65,61 @@ const scaled = (
   return metadata.has(old) ? linearlyScaled(rotations, numberIn(metadata, old)) : rotations
 }
 
+/** The kind of each layer, where an architecture has several. */
+const kindsIn = (
+  metadata: Metadata,
+  key: (name: string) => string,
+  architecture: Architecture,
+  layers: number,
+): readonly AttentionKind[] => {
+  const { globalEvery } = families[architecture]
+  const pattern = metadata.get(key("attention.sliding_window_pattern"))
+  if (globalEvery === undefined) return new Array<AttentionKind>(layers).fill("sliding_attention")
+  if (pattern === undefined || typeof pattern === "number")
+    return kindsByPattern(layers, pattern ?? globalEvery)
+  if (!Array.isArray(pattern) || pattern.length !== layers)
+    throw new Damaged(`'${key("attention.sliding_window_pattern")}' is not a list of ${layers}`)
+  return pattern.map((isSliding) => (isSliding ? "sliding_attention" : "full_attention"))
+}
+
+/** The rotary embedding of each layer. */
+const rotaryIn = (
+  file: GgufFile,
+  key: (name: string) => string,
+  architecture: Architecture,
+  kinds: readonly AttentionKind[],
+  headSize: number,
+): readonly (Rotary | undefined)[] => {
+  const { localBase, unrotatedEvery } = families[architecture]
+  const whole: Rotary = { rotations: rotationsIn(file, key, headSize) }
+  if (localBase === undefined)
+    return kinds.map((_, layer) =>
+      unrotatedEvery !== undefined && (layer + 1) % unrotatedEvery === 0 ? undefined : whole,
+    )
+  const { metadata } = file.header
+  const swa = key("rope.freq_base_swa")
+  const base = metadata.has(swa) ? numberIn(metadata, swa) : localBase
+  const local: Rotary = { rotations: rotationsOf(base, headSize) }
+  return kinds.map((kind) => (kind === "sliding_attention" ? local : whole))
+}
+
+/** llama.cpp knows the one Gemma 3 that scales by another size than its heads' by its layers. */
+const attentionScaleOf = (
+  architecture: Architecture,
+  {
+    layers,
+    width,
+    heads,
+    headSize,
+  }: Pick<DecoderConfig, "layers" | "width" | "heads" | "headSize">,
+): number => 1 / Math.sqrt(architecture === "gemma3" && layers === 62 ? width / heads : headSize)
+
+const refuseSoftcaps = (metadata: Metadata, key: (name: string) => string): void => {
+  for (const name of ["final_logit_softcapping", "attn_logit_softcapping"])
+    if (metadata.get(key(name)))
+      throw new Unsupported(`it has '${name}', which this backend can't do`)
+}
+
 const refuseParts = (metadata: Metadata): void => {
   const parts = metadata.get("split.count")
   if (typeof parts === "number" && parts > 1)
@@ -82,6 +145,7 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
   const key = (name: string) => `${architecture}.${name}`
   refuseParts(metadata)
   refuseExperts(metadata, key)
+  refuseSoftcaps(metadata, key)
   const width = countIn(metadata, key("embedding_length"), limits.width)
   const heads = countIn(metadata, key("attention.head_count"), limits.heads)
   const kvHeads = metadata.has(key("attention.head_count_kv"))
@@ -101,6 +165,7 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
   const window = metadata.has(key("attention.sliding_window"))
     ? numberIn(metadata, key("attention.sliding_window"))
     : 0
+  const kinds = kindsIn(metadata, key, architecture, layers)
   return checked({
     architecture,
     layers,
@@ -111,10 +176,13 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
     headSize,
     vocabulary: file.tensor("token_embd.weight").rows,
     normEpsilon: numberIn(metadata, key("attention.layer_norm_rms_epsilon")),
-    rotations: Number.isInteger(headSize / 2) ? rotationsIn(file, key, headSize) : [],
+    rotary: Number.isInteger(headSize / 2)
+      ? rotaryIn(file, key, architecture, kinds, headSize)
+      : [],
     contextTokens: countIn(metadata, key("context_length"), limits.contextTokens),
-    windows: new Array<number | undefined>(layers).fill(window || undefined),
+    windows: kinds.map((kind) => (kind === "sliding_attention" && window ? window : undefined)),
     tiedHead: !file.has("output.weight"),
-    headNorms: architecture === "qwen3",
+    attentionScale: attentionScaleOf(architecture, { layers, width, heads, headSize }),
+    ...familyParts(architecture, width),
   })
 }

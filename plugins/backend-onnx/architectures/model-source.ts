@@ -10,9 +10,10 @@ import { explaining } from "../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
-import { DecoderWeights, folderNames, ggufNames } from "./decoder-weights.ts"
+import { DecoderWeights } from "./decoder-weights.ts"
 import { configFile, folderConfig } from "./folder-config.ts"
 import { ggufConfig } from "./gguf-config.ts"
+import { folderNames, ggufNames } from "./tensor-names.ts"
 
 /** The open files of a decoder: what its graph is built from. */
 export interface ModelSource {
@@ -59,7 +60,12 @@ const openFile = (path: string): ModelSource => {
     const config = ggufConfig(file)
     return {
       config,
-      weights: new DecoderWeights(file, ggufNames, config, config.architecture === "llama"),
+      weights: new DecoderWeights(
+        file,
+        ggufNames(config.architecture),
+        config,
+        config.architecture === "llama" || config.architecture === "smollm3",
+      ),
       language: ggufLanguage(file.header.metadata, config.vocabulary),
       contents: (progress) => readAll([path], progress),
       close: () => file.close(),
@@ -72,7 +78,7 @@ const openFolder = (path: string): ModelSource => {
   const source = openSafetensorsFolder(path)
   return opened(source, () => ({
     config,
-    weights: new DecoderWeights(source, folderNames, config, false),
+    weights: new DecoderWeights(source, folderNames(config.architecture, source), config, false),
     language: folderLanguage(path, config.vocabulary),
     contents: (progress) =>
       readAll(

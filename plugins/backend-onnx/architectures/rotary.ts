@@ -1,6 +1,12 @@
 import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 
+/** How the queries and keys of a layer are rotated. */
+export interface Rotary {
+  /** Radians per position for each pair of the rotated dimensions. */
+  readonly rotations: readonly number[]
+}
+
 /**
  * Rotary position embedding (Su et al., arXiv 2104.09864): pair i of a head turns by
  * base^(-2i/headSize) radians per position. Returns `[headSize / 2]`.

@@ -1,4 +1,4 @@
-import type { LayerMatrix } from "../architectures/decoder-weights.ts"
+import type { LayerMatrix } from "../architectures/tensor-names.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 
 /**

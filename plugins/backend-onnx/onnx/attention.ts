@@ -16,7 +16,7 @@ export interface AttentionFrame {
   readonly perHead: Value
 }
 
-type Sizes = Pick<DecoderConfig, "heads" | "kvHeads" | "headSize">
+type Sizes = Pick<DecoderConfig, "heads" | "kvHeads" | "headSize" | "attentionScale">
 
 const concat = (graph: GraphBuilder, parts: readonly Value[], axis: number) =>
   graph.node("Concat", parts, { attributes: { axis } })
@@ -114,7 +114,7 @@ export interface AttentionInput {
  */
 export const attention = (
   graph: GraphBuilder,
-  { heads, kvHeads, headSize }: Sizes,
+  { heads, kvHeads, headSize, attentionScale }: Sizes,
   frame: AttentionFrame,
   input: AttentionInput,
 ): Value => {
@@ -129,7 +129,7 @@ export const attention = (
   const score = (keys: Value) =>
     graph.fused("FusedMatMul", [queries, keys], {
       transB: 1,
-      alpha: { float: 1 / Math.sqrt(headSize) },
+      alpha: { float: attentionScale },
     })
   const scores = concat(graph, [score(input.past.keys), score(split(input.keys, kvHeads))], 3)
   const biased = graph.node("Add", [

@@ -1,5 +1,7 @@
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
-import type { DecoderWeights, LayerMatrix } from "../architectures/decoder-weights.ts"
+import type { DecoderWeights } from "../architectures/decoder-weights.ts"
+import type { Rotary } from "../architectures/rotary.ts"
+import type { LayerMatrix, LayerNorm } from "../architectures/tensor-names.ts"
 import { decodeRow, stacked } from "../weights/matrix.ts"
 import { plusAdapters } from "./adapter-inputs.ts"
 import { type AttentionFrame, attention, attentionFrame } from "./attention.ts"
@@ -7,7 +9,7 @@ import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { linear, ownPrecision, type Precision } from "./linear.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const decoderGraphVersion = 3
+export const decoderGraphVersion = 4
 
 export interface Building {
   readonly graph: GraphBuilder
@@ -24,22 +26,45 @@ interface Stream {
   readonly pending: Value | undefined
 }
 
-const rotaryTables = ({ graph, config }: Building): void => {
-  const half = config.headSize / 2
+/** Cosines and sines of every position, `[contextTokens, rotations]`. */
+interface RotaryTables {
+  readonly cos: Value
+  readonly sin: Value
+}
+
+const writeRotary = (
+  { graph, config }: Building,
+  { rotations }: Rotary,
+  name: string,
+): RotaryTables => {
+  const pairs = rotations.length
   const batch = Math.min(config.contextTokens, 4096)
-  for (const [name, wave] of [
-    ["cos", Math.cos],
-    ["sin", Math.sin],
+  const tables = { cos: `cos${name}`, sin: `sin${name}` }
+  for (const [table, wave] of [
+    [tables.cos, Math.cos],
+    [tables.sin, Math.sin],
   ] as const) {
-    const region = graph.weights(name, "float", [config.contextTokens, half])
-    const table = new Float32Array(batch * half)
+    const region = graph.weights(table, "float", [config.contextTokens, pairs])
+    const values = new Float32Array(batch * pairs)
     for (let first = 0; first < config.contextTokens; first += batch) {
       const count = Math.min(batch, config.contextTokens - first)
-      for (let i = 0; i < count * half; i++)
-        table[i] = wave((first + Math.floor(i / half)) * config.rotations[i % half]!)
-      graph.store.write(region, first * half * 4, table.subarray(0, count * half))
+      for (let i = 0; i < count * pairs; i++)
+        values[i] = wave((first + Math.floor(i / pairs)) * rotations[i % pairs]!)
+      graph.store.write(region, first * pairs * 4, values.subarray(0, count * pairs))
     }
   }
+  return tables
+}
+
+/** The tables of each layer; layers that are rotated in the same way share theirs. */
+const rotaryTables = (building: Building): readonly (RotaryTables | undefined)[] => {
+  const written = new Map<Rotary, RotaryTables>()
+  return building.config.rotary.map((rotary) => {
+    if (!rotary) return undefined
+    const tables = written.get(rotary) ?? writeRotary(building, rotary, `_${written.size}`)
+    written.set(rotary, tables)
+    return tables
+  })
 }
 
 const plainNorm = ({ graph, config }: Building, value: Value, weights: Float32Array): Value =>
@@ -118,6 +143,12 @@ const project = (
     )
   })
 
+/** Normalizes the output of a layer's part where the architecture does. */
+const outerNorm = (building: Building, layer: number, part: LayerNorm, value: Value): Value =>
+  building.config.outerNorms
+    ? plainNorm(building, value, building.weights.norm(layer, part))
+    : value
+
 interface Attended {
   readonly out: Value
   readonly keys: Value
@@ -128,6 +159,7 @@ const selfAttention = (
   building: Building,
   layer: number,
   frame: AttentionFrame,
+  rotary: RotaryTables | undefined,
   normed: Value,
 ): Attended => {
   const { graph, config, weights } = building
@@ -142,10 +174,12 @@ const selfAttention = (
     ])
   }
   const rotate = (value: Value, count: number) =>
-    graph.fused("RotaryEmbedding", [value, "position_ids", "cos", "sin"], {
-      num_heads: count,
-      interleaved: 0,
-    })
+    rotary
+      ? graph.fused("RotaryEmbedding", [value, "position_ids", rotary.cos, rotary.sin], {
+          num_heads: count,
+          interleaved: 0,
+        })
+      : value
   const keys = rotate(perHead(k!, kvHeads, "keys"), kvHeads)
   const queries = rotate(perHead(q!, heads, "queries"), heads)
   const past = { keys: `past.${layer}.k`, values: `past.${layer}.v` }
@@ -157,19 +191,19 @@ const selfAttention = (
     window: config.windows[layer],
   })
   const [out] = project(building, layer, ["out"], attended)
-  return { out: out!, keys, values: v! }
+  return { out: outerNorm(building, layer, "afterAttention", out!), keys, values: v! }
 }
 
 const feedForward = (building: Building, layer: number, normed: Value): Value => {
-  const { graph } = building
+  const { graph, config } = building
   const [gate, up] = project(building, layer, ["gate", "up"], normed)
-  // QuickGelu with alpha 1 is SiLU
-  const active = graph.node("Mul", [
-    graph.fused("QuickGelu", [gate!], { alpha: { float: 1 } }),
-    up!,
-  ])
-  const [down] = project(building, layer, ["down"], active)
-  return down!
+  // QuickGelu with alpha 1 is SiLU; FastGelu is GELU by its tanh approximation
+  const activated =
+    config.activation === "gelu"
+      ? graph.fused("FastGelu", [gate!])
+      : graph.fused("QuickGelu", [gate!], { alpha: { float: 1 } })
+  const [down] = project(building, layer, ["down"], graph.node("Mul", [activated, up!]))
+  return outerNorm(building, layer, "afterFeedForward", down!)
 }
 
 const declareInputs = ({ graph, config }: Building): void => {
@@ -208,7 +242,7 @@ export const buildDecoderGraph = (
 ): void => {
   const { graph, config, weights, precision } = building
   declareInputs(building)
-  rotaryTables(building)
+  const rotary = rotaryTables(building)
   refuseBrokenEmbedding(building)
   const frame = attentionFrame(graph, config, "x", "past.0.k")
   const fresh: Value[] = []
@@ -216,7 +250,7 @@ export const buildDecoderGraph = (
   for (let layer = 0; layer < config.layers; layer++) {
     progress(layer, config.layers + 1)
     const before = norm(building, weights.norm(layer, "beforeAttention"), stream)
-    const attended = selfAttention(building, layer, frame, before.normed)
+    const attended = selfAttention(building, layer, frame, rotary[layer], before.normed)
     fresh.push(attended.keys, attended.values)
     const between = norm(building, weights.norm(layer, "beforeFeedForward"), {
       sum: before.stream.sum,

@@ -1,5 +1,5 @@
 import type { LowRankPair } from "../architectures/adapter-file.ts"
-import type { LayerMatrix } from "../architectures/decoder-weights.ts"
+import type { LayerMatrix } from "../architectures/tensor-names.ts"
 import { type AdapterGroup, kindOf, tileRanks } from "../onnx/adapter-inputs.ts"
 
 /** ONNX Runtime adds up sums of more ranks in blocks of so many tiles. */

@@ -24,7 +24,7 @@ export const adapterGguf = (
     const stored = valuesOf(source, name)
     const values = isShuffled ? neighbours(stored, columns, headSize) : stored
     return {
-      name: rename(`${ggufName(`${module}.weight`)}.lora_${side!.toLowerCase()}`),
+      name: rename(`${ggufName(`${module}.weight`, "llama")}.lora_${side!.toLowerCase()}`),
       dimensions: [columns, rows],
       type: 0,
       bytes: new Uint8Array(values.buffer),

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import type { DecoderConfig } from "../architectures/decoder-config.ts"
+import type { Architecture, DecoderConfig } from "../architectures/decoder-config.ts"
 import { openSafetensorsFolder } from "../weights/safetensors-folder.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { GgufTensor, GgufValue } from "./gguf-writer.ts"
@@ -76,9 +76,17 @@ const tensorNames: Readonly<Record<string, string>> = {
   "mlp.down_proj": "ffn_down",
 }
 
-export const ggufName = (name: string): string => {
+const gemmaNames: Readonly<Record<string, string>> = {
+  ...tensorNames,
+  post_attention_layernorm: "post_attention_norm",
+  pre_feedforward_layernorm: "ffn_norm",
+  post_feedforward_layernorm: "post_ffw_norm",
+}
+
+export const ggufName = (name: string, architecture: Architecture): string => {
   const [, layer, stem, kind] = /^(?:model\.layers\.(\d+)\.)?(.+)\.(weight|bias)$/.exec(name)!
-  return `${layer === undefined ? "" : `blk.${layer}.`}${tensorNames[stem!]}.${kind}`
+  const names = architecture === "gemma3" ? gemmaNames : tensorNames
+  return `${layer === undefined ? "" : `blk.${layer}.`}${names[stem!]}.${kind}`
 }
 
 /** Reorders rows to llama.cpp's layout: the pair (i, i+H/2) becomes adjacent. */
@@ -116,18 +124,20 @@ export const ggufTensors = (
   ) => { readonly type: number; readonly bytes: Uint8Array },
 ): readonly GgufTensor[] => {
   const source = openSafetensorsFolder(folder)
-  const arranged = config.architecture === "llama" || config.architecture === "mistral"
+  const arranged = ["llama", "mistral", "smollm3"].includes(config.architecture)
   const tensors = [...source.names()].map((name): GgufTensor => {
     const { rows, columns } = source.tensor(name)
     const isMatrix = rows > 1
     const shuffled = arranged && /\.[qk]_proj\./.test(name)
     const stored = valuesOf(source, name)
+    if (config.architecture === "gemma3" && name.endsWith("norm.weight"))
+      for (let i = 0; i < stored.length; i++) stored[i]! += 1
     const values = shuffled ? neighbours(stored, isMatrix ? columns : 1, config.headSize) : stored
     return {
-      name: ggufName(name),
+      name: ggufName(name, config.architecture),
       dimensions: isMatrix ? [columns, rows] : [columns],
       ...(isMatrix
-        ? encode(values, ggufName(name))
+        ? encode(values, ggufName(name, config.architecture))
         : { type: 0, bytes: new Uint8Array(values.buffer) }),
     }
   })
@@ -141,7 +151,7 @@ export const architectureMetadata = (
   ropeBase: number,
 ): Readonly<Record<string, GgufValue>> => {
   const name = config.architecture === "mistral" ? "llama" : config.architecture
-  const [window] = config.windows
+  const window = config.windows.find((one) => one !== undefined)
   return {
     "general.architecture": name,
     [`${name}.block_count`]: config.layers,
@@ -157,10 +167,35 @@ export const architectureMetadata = (
   }
 }
 
+/** A folder's SentencePiece vocabulary, as the converter writes that of Gemma. */
+export const gemmaMetadata = (folder: string): Readonly<Record<string, GgufValue>> => {
+  const { added_tokens: added, model } = JSON.parse(
+    readFileSync(join(folder, "tokenizer.json"), "utf8"),
+  ) as TokenizerJson
+  const tokens: string[] = []
+  for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token
+  const types = tokens.map((token): number => (/^<0x..>$/.test(token) ? 6 : 1))
+  for (const { id, special } of added) types[id] = special ? 3 : 4
+  const ranks = new Map(model.merges.map((pair, rank) => [pair.join(""), rank]))
+  return {
+    "tokenizer.ggml.model": "llama",
+    "tokenizer.ggml.pre": "default",
+    "tokenizer.ggml.tokens": tokens.map((token, id) =>
+      types[id] === 4 ? token.replaceAll("▁", " ") : token,
+    ),
+    "tokenizer.ggml.scores": tokens.map((token) => ({ f32: -(ranks.get(token) ?? 1000) })),
+    "tokenizer.ggml.token_type": types,
+    "tokenizer.ggml.bos_token_id": 2,
+    "tokenizer.ggml.eos_token_id": 1,
+    "tokenizer.ggml.unknown_token_id": 3,
+    "tokenizer.ggml.add_space_prefix": false,
+  }
+}
+
 /** Factors by which rotary scaling slows the rotations down. */
 export const rotaryFactors = (config: DecoderConfig, ropeBase: number): GgufTensor => {
   const factors = Float32Array.from(
-    config.rotations,
+    config.rotary[0]!.rotations,
     (rotation, i) => ropeBase ** ((-2 * i) / config.headSize) / rotation,
   )
   return {

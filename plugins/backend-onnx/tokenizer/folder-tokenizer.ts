@@ -53,13 +53,22 @@ const vocabIn = (model: Objects): readonly (readonly [string, number])[] => {
   })
 }
 
-const replaceVocab = (model: Objects, without: ReadonlySet<string>): Objects =>
+/**
+ * The model with these tokens hidden and the added ones in its vocabulary: the library numbers
+ * added tokens that it doesn't find there anew, whatever id their entry has.
+ */
+const withVocab = (
+  model: Objects,
+  without: ReadonlySet<string>,
+  added: readonly AddedToken[],
+): Objects =>
   isObject(model.vocab)
     ? {
         ...model,
-        vocab: Object.fromEntries(
-          Object.entries(model.vocab).filter(([token]) => !without.has(token)),
-        ),
+        vocab: Object.fromEntries([
+          ...Object.entries(model.vocab).filter(([token]) => !without.has(token)),
+          ...added.map(({ content, id }) => [content, id] as const),
+        ]),
       }
     : model
 
@@ -138,7 +147,8 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
   const isControl = (id: number) => controls.has(id)
   const bytesOf = (id: number): Buffer => {
     const token = isControl(id) ? "" : (tokens[id] ?? "")
-    return verbatim.has(id) ? Buffer.from(token) : spell(token)
+    if (!verbatim.has(id)) return spell(token)
+    return Buffer.from(spell === pieceBytes ? token.replaceAll(spaceMark, " ") : token)
   }
   // the unknown token stays, as the model needs it and no text encodes to it directly
   const hidden = new Set(
@@ -153,7 +163,11 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
       ? (json.added_tokens as readonly Json[])
       : []
     ).filter((item) => !(isObject(item) && item.special === true)),
-    model: replaceVocab(model, hidden),
+    model: withVocab(
+      model,
+      hidden,
+      added.filter(({ special }) => !special),
+    ),
   }
   const later = laterTokenizer(tokenizer)
   return {

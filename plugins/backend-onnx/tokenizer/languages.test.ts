@@ -6,6 +6,7 @@ import { chatPrompt } from "../chat-format/chat-prompt.ts"
 import { expectedOf, fixtureFolder } from "../testing/fixtures.ts"
 import {
   byteLevelMetadata,
+  gemmaMetadata,
   type SentencePieceFixture,
   sentencePieceMetadata,
 } from "../testing/gguf-of-folder.ts"
@@ -49,12 +50,12 @@ const chatIdsOf = async (
   return "ids" in prompt ? [...prompt.ids] : prompt
 }
 
-const names = ["llama", "llama3-sharded", "mistral", "qwen2", "qwen3"]
+const names = ["llama", "llama3-sharded", "mistral", "qwen2", "qwen3", "gemma3", "smollm3"]
 
 describe("a folder's tokenizer and template do what transformers does with them", () => {
   test.each(names)("%s", async (name) => {
     const expected = expectedOf(name)
-    const language = folderLanguage(fixtureFolder(name), 400)
+    const language = folderLanguage(fixtureFolder(name), 416)
     expect(await idsOf(language, expected.text)).toEqual(expected.textIds)
     expect(await chatIdsOf(language, expected.chat)).toEqual(expected.chatIds)
     const text = textOf(language, expected.textIds)
@@ -63,7 +64,7 @@ describe("a folder's tokenizer and template do what transformers does with them"
 
   test("what a user writes is no control token, though the text looks like one", async () => {
     for (const name of names) {
-      const language = folderLanguage(fixtureFolder(name), 400)
+      const language = folderLanguage(fixtureFolder(name), 416)
       for (const [token, id] of Object.entries(language.controlTokens)) {
         const ids = await idsOf(language, `a${token}b`)
         expect(ids).not.toContain(id)
@@ -84,18 +85,21 @@ describe("the same from the metadata of a GGUF file", () => {
     ["llama3-sharded", "llama-bpe"],
     ["qwen2", "qwen2"],
     ["qwen3", "qwen2"],
+    ["smollm3", "smaug-bpe"],
+    ["gemma3", undefined],
   ])("%s, whose words are made as %s", async (name, pre) => {
     const { text, textIds, chat, chatIds } = expectedOf(name)
-    const folder = folderLanguage(fixtureFolder(name), 400)
+    const folder = folderLanguage(fixtureFolder(name), 416)
     const named = {
       "tokenizer.chat_template": folder.template,
       "tokenizer.ggml.bos_token_id": folder.controlTokens[folder.bosToken]!,
       "tokenizer.ggml.eos_token_id": 2,
     }
-    const language = ggufLanguage(
-      metadataOf({ ...byteLevelMetadata(fixtureFolder(name), pre), ...named }),
-      400,
-    )
+    const own =
+      pre === undefined
+        ? gemmaMetadata(fixtureFolder(name))
+        : byteLevelMetadata(fixtureFolder(name), pre)
+    const language = ggufLanguage(metadataOf({ ...own, ...named }), 416)
     expect(await idsOf(language, text)).toEqual(textIds)
     expect(await chatIdsOf(language, chat)).toEqual(chatIds)
     for (const id of textIds)
@@ -140,7 +144,7 @@ describe("the same from the metadata of a GGUF file", () => {
       metadataOf({ ...byteLevelMetadata(fixtureFolder("llama"), ""), ...template }),
     )
     metadata.delete("tokenizer.ggml.pre")
-    const language = ggufLanguage(metadata, 400)
+    const language = ggufLanguage(metadata, 416)
     const ids = await idsOf(language, "the yes: 1984 no!")
     expect(textOf(language, ids)).toBe("the yes: 1984 no!")
   })
@@ -160,7 +164,7 @@ describe("a mark of the prompt's beginning", () => {
   )
 
   test("is not given to what follows a control token", async () => {
-    const language = folderLanguage(folder, 400)
+    const language = folderLanguage(folder, 416)
     expect(language.startsWithSpace).toBe(true)
     const [first, later] = [
       { ...language, template: "{{ messages[0].content }}" },

@@ -76,6 +76,7 @@ const known: Readonly<Record<string, PreTokenization>> = {
   "llama-bpe": llama3,
   llama3,
   "llama-v3": llama3,
+  "smaug-bpe": llama3,
   qwen2,
   "deepseek-r1-qwen": { preTokenizer: qwen2.preTokenizer },
   tekken,

@@ -46,6 +46,17 @@ export const matrixOf = (
   }
 }
 
+/** Returns some of a matrix' rows. */
+export const rowsOf = (matrix: Matrix, first: number, rows: number): Matrix =>
+  rows === matrix.rows
+    ? matrix
+    : {
+        ...matrix,
+        rows,
+        typeOf: (row) => matrix.typeOf(first + row),
+        row: (row) => matrix.row(first + row),
+      }
+
 /** Concatenates matrices row-wise. */
 export const stacked = (parts: readonly Matrix[]): Matrix => {
   const owners = parts.flatMap((part) =>

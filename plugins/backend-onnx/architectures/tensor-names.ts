@@ -1,0 +1,114 @@
+import type { TensorSource } from "../weights/tensor-file.ts"
+import type { Architecture } from "./decoder-config.ts"
+
+/** Matrices of a layer, which may have biases. */
+export type LayerMatrix = "q" | "k" | "v" | "out" | "gate" | "up" | "down"
+export type LayerNorm =
+  | "beforeAttention"
+  | "afterAttention"
+  | "beforeFeedForward"
+  | "afterFeedForward"
+  | "queries"
+  | "keys"
+
+/** Tensor names of a file format, without `.weight` and `.bias`. */
+export interface TensorNames {
+  readonly embedding: string
+  readonly finalNorm: string
+  readonly head: string
+  layer(index: number): string
+  /** Matrices of one name are the rows of one tensor, one after the other. */
+  readonly parts: Readonly<Record<LayerMatrix | LayerNorm, string>>
+  /** Tensors that may be present and are not used. */
+  readonly ignored: RegExp
+  /** What is added to the weights of norms as they are stored. */
+  readonly normShift: number
+}
+
+const gguf: TensorNames = {
+  embedding: "token_embd",
+  finalNorm: "output_norm",
+  head: "output",
+  layer: (index) => `blk.${index}.`,
+  parts: {
+    q: "attn_q",
+    k: "attn_k",
+    v: "attn_v",
+    out: "attn_output",
+    gate: "ffn_gate",
+    up: "ffn_up",
+    down: "ffn_down",
+    beforeAttention: "attn_norm",
+    afterAttention: "post_attention_norm",
+    beforeFeedForward: "ffn_norm",
+    afterFeedForward: "post_ffw_norm",
+    queries: "attn_q_norm",
+    keys: "attn_k_norm",
+  },
+  ignored: /^rope_freqs\.weight$/,
+  normShift: 0,
+}
+
+const folder: TensorNames = {
+  embedding: "model.embed_tokens",
+  finalNorm: "model.norm",
+  head: "lm_head",
+  layer: (index) => `model.layers.${index}.`,
+  parts: {
+    q: "self_attn.q_proj",
+    k: "self_attn.k_proj",
+    v: "self_attn.v_proj",
+    out: "self_attn.o_proj",
+    gate: "mlp.gate_proj",
+    up: "mlp.up_proj",
+    down: "mlp.down_proj",
+    beforeAttention: "input_layernorm",
+    // only Gemma has these
+    afterAttention: "",
+    beforeFeedForward: "post_attention_layernorm",
+    afterFeedForward: "",
+    queries: "self_attn.q_norm",
+    keys: "self_attn.k_norm",
+  },
+  // a table of old files, and a head that repeats the embedding
+  ignored: /\.rotary_emb\.inv_freq$|^lm_head\.weight$/,
+  normShift: 0,
+}
+
+/** Gemma 3 stores the weights of norms less one, and calls the norms differently. */
+const gemma3: TensorNames = {
+  ...folder,
+  parts: {
+    ...folder.parts,
+    afterAttention: "post_attention_layernorm",
+    beforeFeedForward: "pre_feedforward_layernorm",
+    afterFeedForward: "post_feedforward_layernorm",
+  },
+  normShift: 1,
+}
+
+/** Where files that read images, too, have the language model, by the version of transformers. */
+const nested: readonly (readonly [model: string, head: string])[] = [
+  ["language_model.model", "language_model.lm_head"],
+  ["model.language_model", "lm_head"],
+]
+
+export const ggufNames = (_: Architecture): TensorNames => gguf
+
+export const folderNames = (
+  architecture: Architecture,
+  source: Pick<TensorSource, "has">,
+): TensorNames => {
+  const names = architecture === "gemma3" ? gemma3 : folder
+  const place = nested.find(([model]) => source.has(`${model}.embed_tokens.weight`))
+  if (!place) return names
+  const [model, head] = place
+  return {
+    ...names,
+    embedding: `${model}.embed_tokens`,
+    finalNorm: `${model}.norm`,
+    head,
+    layer: (index) => `${model}.layers.${index}.`,
+    ignored: /(^|\.)(vision_tower|multi_modal_projector)\.|(^|\.)lm_head\.weight$/,
+  }
+}
