@@ -10,6 +10,50 @@ describe("the model", () => {
       })
   })
 
+  it("may name an adapter, or the field does, or both alike", async () => {
+    const adapters = ["legal", "poems"].map((id) => ({ id, sources: [] }))
+    const { ask, model } = openEndpoint({ entry: { adapters } })
+    for (const [body, id, strength] of [
+      [{ model: "svc-lyt:legal" }, "legal", 1],
+      [{ adapter: "poems" }, "poems", 1],
+      [{ model: "svc-lyt:poems", adapter: { id: "poems", strength: 0.5 } }, "poems", 0.5],
+    ] as const) {
+      const { status, json } = await ask(body)
+      expect([status, (json as { model: string }).model]).toEqual([200, `svc-lyt:${id}`])
+      expect(json).toMatchObject({ usage: { prompt_tokens: expect.any(Number) } })
+      expect((json as { usage: { prompt_tokens: number } }).usage.prompt_tokens).toBeGreaterThan(0)
+      expect(model.runs.at(-1)?.request.adapter).toEqual({ id, strength })
+    }
+    await ask({ adapter: null })
+    expect(model.runs.at(-1)?.request.adapter).toBeUndefined()
+  })
+
+  it("refuses an adapter that the model lacks, and two that differ", async () => {
+    const { ask } = openEndpoint({ entry: { adapters: [{ id: "legal", sources: [] }] } })
+    expect(await ask({ adapter: "poems" })).toMatchObject({
+      status: 400,
+      json: {
+        code: "model_not_found",
+        param: "adapter",
+        message: expect.stringMatching("It has 'legal'"),
+      },
+    })
+    expect(await ask({ model: "svc-lyt:poems" })).toMatchObject({
+      status: 400,
+      json: { code: "model_not_found", param: "model" },
+    })
+    expect(await ask({ model: "svc-lyt:legal", adapter: "poems" })).toMatchObject({
+      status: 400,
+      json: {
+        code: "invalid_request_error",
+        param: "adapter",
+        message: expect.stringMatching(/'legal'.*'poems'/),
+      },
+    })
+    for (const adapter of ["", 7, {}, { id: "legal", strength: 3 }])
+      expect(await ask({ adapter })).toMatchObject({ status: 400 })
+  })
+
   it("that still loads answers 503, after the shape was checked", async () => {
     const { ask, fixture } = openEndpoint()
     fixture.catalogue.set("svc-lyt", { state: "loading", detail: "" })

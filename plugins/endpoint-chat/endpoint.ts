@@ -10,7 +10,9 @@ import {
 import type { ChatEvent } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
-import type { Ids } from "../../core/services/ids.ts"
+import type { Ids, ModelId } from "../../core/services/ids.ts"
+import { adapterName } from "../../core/services/model-entry.ts"
+import { adapterOf } from "./adapter-choice.ts"
 import { toChunks } from "./chunk-encoding.ts"
 import { checkCapabilities, checkMaxTokens, maxTokensOf } from "./model-limits.ts"
 import { refusalOf } from "./refused-fields.ts"
@@ -30,22 +32,26 @@ type Events = Stream.Stream<ChatEvent, ApiError>
 
 const whole = (
   call: Call<ChatBody>,
+  metered: ModelId,
   heading: Heading,
   events: Events,
 ): Effect.Effect<Reply, ApiError> =>
   Effect.gen(function* () {
     const all = yield* Stream.runCollect(events)
-    const usage = usageNow(call, heading.model)
+    const usage = usageNow(call, metered)
     const json = toCompletion(heading, call.body.n ?? 1, all, usage)
     if (!json) return yield* apiError("backend_error", "The model stopped without an end.")
     return { status: 200, json }
   })
 
-const streamed = (call: Call<ChatBody>, heading: Heading, events: Events): Reply => {
+const streamed = (
+  call: Call<ChatBody>,
+  metered: ModelId,
+  heading: Heading,
+  events: Events,
+): Reply => {
   const usage =
-    call.body.stream_options?.include_usage === true
-      ? () => usageNow(call, heading.model)
-      : undefined
+    call.body.stream_options?.include_usage === true ? () => usageNow(call, metered) : undefined
   return { status: 200, events: toChunks(heading, events, usage) }
 }
 
@@ -84,22 +90,26 @@ const plan = (
   Effect.gen(function* () {
     const { body } = call
     const entry = yield* catalogue.require("chat", body.model)
+    const adapter = yield* adapterOf(body, entry)
     yield* checkMaxTokens(body, entry)
     yield* refuseUnsupported(body)
     const loaded = yield* catalogue.open("chat", entry.id)
     yield* checkCapabilities(body, entry, loaded)
     const maxTokens = yield* maxTokensOf(body, entry, catalogue.served(entry))
-    const { bound, run } = yield* loaded.task.plan(toRequest(body, maxTokens), call.context)
+    const { bound, run } = yield* loaded.task.plan(
+      toRequest(body, maxTokens, adapter),
+      call.context,
+    )
     const answer = Effect.suspend(() => {
       const heading: Heading = {
         id: ids.make("chatcmpl-"),
         created: Math.floor(clock.nowMs() / 1000),
-        model: entry.id,
+        model: adapter ? adapterName(entry.id, adapter) : entry.id,
       }
       const events = normalizeToolCalls(run, () => ids.make("call_"))
       return body.stream === true
-        ? Effect.succeed(streamed(call, heading, events))
-        : whole(call, heading, events)
+        ? Effect.succeed(streamed(call, entry.id, heading, events))
+        : whole(call, entry.id, heading, events)
     })
     return { bound: { [entry.id]: bound }, run: answer }
   })

@@ -63,7 +63,7 @@ export const refusedFields: Readonly<Record<string, RefusedField>> = {
   stop_regex: list,
   no_stop_trim: flag,
   custom_logit_processor: {},
-  lora_path: {},
+  lora_path: instead("adapter"),
   input_ids: instead("messages"),
   // llama.cpp
   grammar: { idle: [""], instead: onlyJson },
@@ -80,12 +80,12 @@ export const refusedFields: Readonly<Record<string, RefusedField>> = {
   samplers: list,
   n_predict: { idle: [-1], ...instead("max_tokens") },
   n_probs: { idle: [0], ...instead("top_logprobs") },
-  lora: list,
+  lora: { ...list, ...instead("adapter") },
   enable_thinking: { idle: [false], instead: thinking },
   thinking_budget: {},
   // TGI
   inputs: instead("messages"),
-  adapter_id: {},
+  adapter_id: instead("adapter"),
   watermark: flag,
   tool_prompt: {},
   // Anthropic, Cohere, Mistral, OpenRouter
@@ -101,7 +101,6 @@ export const refusedFields: Readonly<Record<string, RefusedField>> = {
   p: instead("top_p"),
   random_seed: instead("seed"),
   safe_prompt: flag,
-  adapter: {},
 }
 
 const isIdle = ({ idle = [] }: RefusedField, value: Json): boolean =>

@@ -12,6 +12,7 @@ const tool = { type: "function", function: { name: "f" } }
  */
 const fields: Record<keyof ChatBody, "endpoint" | "ignored" | { readonly translated: unknown }> = {
   model: "endpoint",
+  adapter: "endpoint",
   messages: { translated: [{ role: "user", content: "other" }] },
   max_tokens: "endpoint",
   max_completion_tokens: "endpoint",

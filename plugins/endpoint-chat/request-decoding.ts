@@ -1,4 +1,5 @@
 import type {
+  Adapter,
   ChatRequest,
   ChatMessage as Message,
   Part,
@@ -101,7 +102,7 @@ const toFormat = (body: ChatBody): Pick<ChatRequest, "responseFormat"> => {
  * Translates the request's fields to the Model port. What `refuseUnsupported` refuses is not
  * translated.
  */
-export const toRequest = (body: ChatBody, maxTokens: number): ChatRequest => ({
+export const toRequest = (body: ChatBody, maxTokens: number, adapter?: Adapter): ChatRequest => ({
   messages: body.messages.map(toMessage),
   sampling: toSampling(body),
   maxTokens,
@@ -113,4 +114,5 @@ export const toRequest = (body: ChatBody, maxTokens: number): ChatRequest => ({
   }),
   ...toTools(body),
   ...toFormat(body),
+  ...(adapter && { adapter }),
 })

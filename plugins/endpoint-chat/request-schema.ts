@@ -54,6 +54,15 @@ const ResponseFormat = Schema.Union([
   Schema.Struct({ type: Schema.Literal("json_schema"), json_schema: JsonSchemaFormat }),
 ]).annotate({ identifier: "ResponseFormat" })
 
+const AdapterId = Schema.NonEmptyString.check(atMostCharacters(64))
+const AdapterChoice = Schema.Struct({
+  id: AdapterId,
+  strength: optional(Schema.Finite.check(between(0, 2))).annotate({
+    description: "How much of it is added; 1: as it was trained.",
+    default: 1,
+  }),
+}).annotate({ identifier: "AdapterChoice" })
+
 const Fields = Schema.Struct({
   model: Schema.NonEmptyString,
   messages: Schema.Array(ChatMessage)
@@ -116,6 +125,9 @@ const Fields = Schema.Struct({
     }),
   ),
   ...structuredOutputFields,
+  adapter: optional(Schema.Union([AdapterId, AdapterChoice])).annotate({
+    description: "A LoRA of the model, as the model `<model>:<adapter>` names it.",
+  }),
   user: optional(Schema.String.check(atMostCharacters(512))),
   metadata: optional(Metadata),
 })

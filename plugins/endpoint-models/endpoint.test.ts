@@ -16,6 +16,8 @@ const chat = {
   object: "model",
   created: Date.UTC(2026, 0, 15, 12) / 1000,
   owned_by: "tests",
+  root: "svc-lyt",
+  parent: null,
   tier: "test",
   context_window: 4096,
   max_output_tokens: 1024,
@@ -42,6 +44,19 @@ describe("the list of models", () => {
       { input_idr: 1500 },
       { search_unit_idr: 2.5 },
     ])
+  })
+
+  it("has the adapters of a model behind it, priced as it is", async () => {
+    const adapters = [{ id: "legal", sources: [] }]
+    const deps = callPathFixture([fakeChatModel({ entry: { adapters } }), fakeEmbedModel()])
+    const { json } = await deps.ask(makeModelsEndpoint(deps), undefined, asked)
+    const legal = { ...chat, id: "svc-lyt:legal", parent: "svc-lyt" }
+    expect(json).toMatchObject({ data: [chat, legal, { id: "svc-embed" }] })
+    const one = await deps.ask(makeModelEndpoint(deps), undefined, {
+      ...asked,
+      params: { id: "svc-lyt:legal" },
+    })
+    expect(one.json).toMatchObject(legal)
   })
 
   it("may be empty", async () => {

@@ -40,9 +40,10 @@ export const makeModelEndpoint = ({ catalogue, clock }: ModelsEndpointDeps) => {
     reply: Model,
     plan: ({ params }) =>
       Effect.suspend(() => {
-        const entry = catalogue.entry(params.id ?? "")
+        const id = params.id ?? ""
+        const entry = catalogue.entry(id)
         return entry
-          ? Effect.succeed(free(toModel(catalogue, entry, created)))
+          ? Effect.succeed(free(toModel(catalogue, entry, created, id)))
           : Effect.fail(
               apiError("not_found", "There is no such model here; GET /v1/models lists them.", {
                 param: "model",

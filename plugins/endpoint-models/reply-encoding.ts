@@ -1,7 +1,7 @@
 import { rupiahNumber } from "../../core/money.ts"
 import type { Price } from "../../core/pricing.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
-import type { ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterName, type ModelEntry } from "../../core/services/model-entry.ts"
 import type { Model, ModelList } from "./schema.ts"
 
 /** Converts nano-rupiah to rupiah. */
@@ -24,13 +24,20 @@ const pricingModel = ({ searchUnit, input, output, image }: Price): string => {
 }
 
 /** What is served of an entry; a longer window that config promises stands beside it. */
-export const toModel = (catalogue: Catalogue, entry: ModelEntry, created: number): Model => {
+export const toModel = (
+  catalogue: Catalogue,
+  entry: ModelEntry,
+  created: number,
+  id = entry.id,
+): Model => {
   const served = catalogue.served(entry)
   return {
-    id: entry.id,
+    id,
     object: "model",
     created,
     owned_by: entry.ownedBy,
+    root: entry.id,
+    parent: id === entry.id ? null : entry.id,
     tier: entry.tier,
     context_window: served.contextTokens,
     ...(served.contextTokens !== entry.contextTokens && {
@@ -45,11 +52,17 @@ export const toModel = (catalogue: Catalogue, entry: ModelEntry, created: number
   }
 }
 
-/** Lists all models: the list has one page. */
-export const toList = (catalogue: Catalogue, created: number): ModelList => ({
-  object: "list",
-  data: catalogue.entries.map((entry) => toModel(catalogue, entry, created)),
-  has_more: false,
-  first_id: catalogue.entries[0]?.id ?? null,
-  last_id: catalogue.entries.at(-1)?.id ?? null,
-})
+/** Lists all models, each with its adapters behind it: the list has one page. */
+export const toList = (catalogue: Catalogue, created: number): ModelList => {
+  const data = catalogue.entries.flatMap((entry) => [
+    toModel(catalogue, entry, created),
+    ...entry.adapters.map((own) => toModel(catalogue, entry, created, adapterName(entry.id, own))),
+  ])
+  return {
+    object: "list",
+    data,
+    has_more: false,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  }
+}

@@ -8,6 +8,10 @@ export const Model = Schema.Struct({
   object: Schema.Literal("model"),
   created: Schema.Int.annotate({ description: "When this server began to offer it." }),
   owned_by: Schema.String,
+  root: Schema.String.annotate({ description: "The model itself, or that of an adapter." }),
+  parent: Schema.NullOr(Schema.String).annotate({
+    description: "Of an adapter, which is charged as its model: the model.",
+  }),
   tier: Schema.String,
   context_window: Schema.Int.annotate({
     description:

@@ -73,9 +73,11 @@ export const makeModelCheck = (
         known.tries = 0
         return false
       }),
-      Effect.catch(({ code, message }) => {
+      Effect.catch(({ code, message, param }) => {
         const isUnknown = deps.catalogue.entry(model) === undefined
-        if (code !== "model_not_found" && !isUnknown) return Effect.succeed(false)
+        // an adapter that is unknown says nothing about the model
+        if ((code !== "model_not_found" || param === "adapter") && !isUnknown)
+          return Effect.succeed(false)
         known.tries = 0
         known.refusal = code === "model_not_found" ? message : "There is no such model here."
         return Effect.succeed(true)

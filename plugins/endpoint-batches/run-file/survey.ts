@@ -108,7 +108,8 @@ export const surveyFile = (
         const earlier = ids.add(line.customId, raw.line)
         onLine(line.customId, raw)
         const { model } = line.body as { readonly model?: unknown }
-        if (typeof model === "string" && deps.catalogue.entry(model)) models.add(model)
+        const entry = typeof model === "string" ? deps.catalogue.entry(model) : undefined
+        if (entry) models.add(entry.id)
         if (earlier !== undefined) return Effect.sync(() => faults.add(sameId(raw.line, earlier)))
         return Effect.asVoid(modelCheck.check(line.body, raw.line))
       }),

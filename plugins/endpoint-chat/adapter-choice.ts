@@ -1,0 +1,37 @@
+import { Effect } from "effect"
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { Adapter } from "../../core/ports/model.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
+import type { ChatBody } from "./request-schema.ts"
+
+/**
+ * Returns the adapter that the request chooses, by the model's name (`svc-lyt:legal`), by the field
+ * `adapter`, or by both alike.
+ */
+export const adapterOf = (
+  { model, adapter }: Pick<ChatBody, "model" | "adapter">,
+  entry: ModelEntry,
+): Effect.Effect<Adapter | undefined, ApiError> => {
+  const named = model === entry.id ? undefined : model.slice(entry.id.length + 1)
+  if (adapter == null)
+    return Effect.succeed(named === undefined ? undefined : { id: named, strength: 1 })
+  const { id, strength } = typeof adapter === "string" ? { id: adapter, strength: 1 } : adapter
+  if (named !== undefined && named !== id)
+    return Effect.fail(
+      apiError(
+        "invalid_request_error",
+        `adapter: the model '${model}' names the adapter '${named}', and this field '${id}'. Name one.`,
+        { param: "adapter" },
+      ),
+    )
+  if (entry.adapters.some((own) => own.id === id))
+    return Effect.succeed({ id, strength: strength ?? 1 })
+  const known = entry.adapters.map((own) => `'${own.id}'`)
+  return Effect.fail(
+    apiError(
+      "model_not_found",
+      `adapter: the model '${entry.id}' has no adapter '${id}'. ${known.length ? `It has ${known.join(", ")}.` : "It has none."}`,
+      { param: "adapter" },
+    ),
+  )
+}
