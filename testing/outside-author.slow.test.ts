@@ -81,12 +81,12 @@ const install = async (): Promise<void> => {
 const entries = ["core", "testing", "testing/backend", "testing/global-setup", "testing/platform"]
 
 /** A package of its own, linked into `node_modules` as a workspace would be. */
-const writePlugin = (example: string, name: string): void => {
+const writePlugin = (example: string, name: string, manifest = packageJson): void => {
   const folder = join(outside, example)
   cpSync(join(root, "examples", example), folder, { recursive: true })
   writeFileSync(
     join(folder, "package.json"),
-    JSON.stringify({ ...(JSON.parse(packageJson) as object), name }),
+    JSON.stringify({ ...(JSON.parse(manifest) as object), name }),
   )
   writeFileSync(join(folder, "tsconfig.json"), tsconfig)
   symlinkSync(folder, join(modules, name))
@@ -115,6 +115,8 @@ plugins:
   idempotency-postgres: {}
   rakit-storage-memory: {}
   ./write-a-backend/plugin.ts: {}
+  backend-onnx: {}
+  rakit-model-tiny: { price: { output: 500 } }
   endpoint-models: {}
   endpoint-files: {}
   endpoint-chat: {}
@@ -132,6 +134,9 @@ beforeAll(async () => {
   await install()
   writePlugin("write-a-storage", "rakit-storage-memory")
   writePlugin("write-a-backend", "rakit-backend-babble")
+  const readme = readFileSync(join(root, "examples/add-a-model/README.md"), "utf8")
+  const [, manifest] = /```json\n([\s\S]*?)```/.exec(readme)!
+  writePlugin("add-a-model", "rakit-model-tiny", manifest)
 }, 120_000)
 afterAll(async () => {
   await database?.close()
@@ -178,7 +183,7 @@ describe.each([
   }, 120_000)
 })
 
-it("serves a config file that names both, and chats and keeps a file through the official client", async () => {
+it("serves a config file that names all three, and chats and keeps a file through the official client", async () => {
   database = await openTestDatabase()
   const data = join(outside, "data")
   writeFileSync(join(outside, "rakit.yaml"), config)
@@ -220,6 +225,12 @@ it("serves a config file that names both, and chats and keeps a file through the
     })
     expect(chat.choices[0]?.message.content?.split(" ")).toHaveLength(8)
     expect(chat.usage).toMatchObject({ completion_tokens: 8 })
+    const tiny = await client.chat.completions.create({
+      model: "tiny",
+      messages: [{ role: "user", content: "Hello" }],
+      max_tokens: 4,
+    })
+    expect(tiny.model).toBe("tiny")
     const file = await client.files.create({
       file: await toFile(Buffer.from('{"a":1}\n'), "a.jsonl"),
       purpose: "batch",
