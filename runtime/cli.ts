@@ -27,7 +27,15 @@ const addModels = (program: Command): void => {
       .description("Pulls what is missing.")
       .argument("[ids...]", "models (default: all)"),
   )
-    .option("--lock [file]", "also write the digests of what was pulled (models.lock.yaml)")
+    .option(
+      "--update",
+      "ask sources without a sha256 again, and renew models.lock.yaml beside the config file",
+      false,
+    )
+    .option(
+      "--lock [file]",
+      "also lock the sources whose sha256 the config file has (default: models.lock.yaml beside it)",
+    )
     .action(async (ids, options) => (await import("./cli/models.ts")).pullModels(ids, options))
   withConfigOption(
     models

@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path"
 import { Effect, Result } from "effect"
 import type { Json } from "../../core/json.ts"
 import type { PluginInstance } from "../../core/plugin.ts"
@@ -9,6 +10,7 @@ import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
 import { decodePart } from "../config/decode.ts"
 import type { LoadedConfig } from "../config/load.ts"
 import type { Problem } from "../config/problems.ts"
+import { lockFileName, openSourceLock } from "../services/model-files/store/source-lock.ts"
 import { orderPlugins } from "./dependency-order.ts"
 import { type Kernel, kernelTokens, makeKernel, type Purpose } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
@@ -193,7 +195,11 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
       ...(loaded.problems.length > 0 ? [] : wiring),
       ...checkPrices(configuredModels(config.deployment)),
     ])
-    const kernel: Kernel = yield* makeKernel(config.deployment, purpose, log)
+    const lock = yield* Effect.try({
+      try: () => openSourceLock(join(dirname(config.file), lockFileName)),
+      catch: (cause) => cause as Error,
+    })
+    const kernel: Kernel = yield* makeKernel(config.deployment, purpose, log, lock)
     const { order, models } = yield* createPlugins(config, kernel, sorted, settings)
     const endpoints = resolveAll(kernel.container, Tokens.endpoints)
     const backends = resolveAll(kernel.container, Tokens.backends)

@@ -13,6 +13,7 @@ import { provide, Tokens } from "../../core/tokens.ts"
 import type { DeploymentConfig } from "../config/schema.ts"
 import { folderTrouble, makeDataFolder } from "../services/folders.ts"
 import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
+import type { SourceLock } from "../services/model-files/context.ts"
 import { type ModelFilesStore, makeModelFiles } from "../services/model-files/model-files.ts"
 import { type ModelMetrics, makeModelMetrics } from "../services/model-metrics.ts"
 import { makeOutbound } from "../services/outbound/outbound.ts"
@@ -73,6 +74,7 @@ export const makeKernel = (
   config: DeploymentConfig,
   purpose: Purpose,
   log: Log,
+  lock: SourceLock,
 ): Effect.Effect<Kernel, never, Scope.Scope> =>
   Effect.gen(function* () {
     const container = root.createChildContainer()
@@ -103,7 +105,7 @@ export const makeKernel = (
     provide(container, Tokens.ids, ids)
     provide(container, Tokens.metrics, metrics)
     provide(container, Tokens.workers, yield* makeWorkers({ threads: config.server.workerThreads }))
-    const modelFiles = makeModelFiles({ modelsDir: deployment.modelsDir, log })
+    const modelFiles = makeModelFiles({ modelsDir: deployment.modelsDir, log, lock })
     provide(container, Tokens.catalogue, catalogue)
     const callPath = makeCallPath({
       billing: lazy(container, Tokens.billing),

@@ -7,6 +7,7 @@ import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
 import { originOf } from "../boot/models.ts"
 import { describeModels, shortfall } from "../boot/served-models.ts"
+import type { ModelFilesStore } from "../services/model-files/model-files.ts"
 import { formatTable } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
 
@@ -58,8 +59,14 @@ const meters = (price: Price): string =>
     .filter(Boolean)
     .join(", ") || "free"
 
+const digestNote = (files: ModelFilesStore, source: ModelSource): string => {
+  if (source.sha256 !== undefined) return ""
+  const locked = files.locked(source)
+  return locked ? ` (locked: ${locked.sha256.slice(0, 12)})` : " (no digest)"
+}
+
 const modelRow =
-  ({ container, models }: AssembledDeployment, known: readonly ModelEntry[]) =>
+  ({ container, models, modelFiles }: AssembledDeployment, known: readonly ModelEntry[]) =>
   (entry: ModelEntry) => {
     const isKnown = known.includes(entry)
     const { contextTokens, maxOutputTokens, price } = isKnown
@@ -75,8 +82,7 @@ const modelRow =
       maxOutputTokens ? `${maxOutputTokens} (${byDefault})` : "-",
       meters(price),
       originOf(models, id),
-      sources.map((source) => `${source.url}${source.sha256 ? "" : " (no digest)"}`).join(" | ") ||
-        "-",
+      sources.map((source) => `${source.url}${digestNote(modelFiles, source)}`).join(" | ") || "-",
     ]
     return [
       row(entry.id, entry.sources),

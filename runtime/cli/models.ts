@@ -1,12 +1,12 @@
-import { writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { Effect } from "effect"
-import { stringify } from "yaml"
-import type { ModelEntry, ModelSource } from "../../core/services/model-entry.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
 import { originOf } from "../boot/models.ts"
 import { filesOf } from "../boot/open-models.ts"
 import { makePullProgress } from "../progress.ts"
+import { lockFileName, openSourceLock } from "../services/model-files/store/source-lock.ts"
 import { pullVerified } from "../services/model-files/verified-pull.ts"
 import { formatTable } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
@@ -64,29 +64,39 @@ export const listModels = ({ config }: Options) =>
 
 interface PullOptions extends Options {
   readonly lock?: string | true
+  readonly update: boolean
 }
 
-/** Writes the digests of each model's files, to copy into the config file. */
+const besideConfig = ({ config }: AssembledDeployment): string =>
+  join(dirname(config.file), lockFileName)
+
+/** Writes what all files here have, also those that the config file pins. */
 const writeLock = (deployment: AssembledDeployment, entries: readonly ModelEntry[], file: string) =>
   Effect.gen(function* () {
-    const models: Record<string, readonly ModelSource[]> = {}
-    for (const { id, sources } of entries.flatMap(filesOf))
-      models[id] = yield* deployment.modelFiles.pinned(sources)
-    yield* Effect.try({
-      try: () => writeFileSync(file, stringify({ models }, { aliasDuplicateObjects: false })),
-      catch: (cause) => cause as Error,
-    })
+    for (const { id, sources } of entries.flatMap(filesOf)) {
+      const pinned = yield* deployment.modelFiles.pinned(sources)
+      yield* Effect.try({
+        try: () => {
+          const lock = openSourceLock(file)
+          for (const source of pinned) lock.keep(id, source)
+        },
+        catch: (cause) => cause as Error,
+      })
+    }
     process.stdout.write(`digests: ${file}\n`)
   })
 
-export const pullModels = (ids: readonly string[], { config, lock }: PullOptions) =>
+export const pullModels = (ids: readonly string[], { config, lock, update }: PullOptions) =>
   withDeployment(config, (deployment) =>
     Effect.gen(function* () {
       const files = deployment.modelFiles
       const log = resolve(deployment.container, Tokens.log)
       const progress = makePullProgress(process.stderr)
       const pullOne = ({ id, sources }: Files) =>
-        pullVerified(files, log, id, sources, progress.report).pipe(
+        (update
+          ? files.renew(id, sources, progress.report)
+          : pullVerified(files, log, id, sources, progress.report)
+        ).pipe(
           Effect.ensuring(Effect.sync(() => progress.done(id))),
           Effect.tap((path) => Effect.sync(() => print(deployment, `${id}: ${path}\n`))),
         )
@@ -95,7 +105,7 @@ export const pullModels = (ids: readonly string[], { config, lock }: PullOptions
         Effect.ensuring(Effect.sync(progress.stop)),
       )
       if (lock !== undefined)
-        yield* writeLock(deployment, entries, lock === true ? "models.lock.yaml" : lock)
+        yield* writeLock(deployment, entries, lock === true ? besideConfig(deployment) : lock)
     }),
   )
 

@@ -1,4 +1,4 @@
-import type { Clock, Log } from "../../../core/index.ts"
+import type { Clock, Log, ModelId } from "../../../core/index.ts"
 
 export type Fetch = typeof globalThis.fetch
 export type Env = Readonly<Record<string, string | undefined>>
@@ -27,6 +27,23 @@ export const defaultTiming: PullTiming = {
   reportMs: 100,
 }
 
+/** What a source without a digest of its own had at its first pull. */
+export interface LockedSource {
+  /** As the config file has it. */
+  readonly url: string
+  /** The commit of a hub's repository. */
+  readonly commit?: string | undefined
+  readonly sha256: string
+}
+
+/** The lock file of a deployment. */
+export interface SourceLock {
+  readonly file: string
+  find(url: string): LockedSource | undefined
+  /** Replaces what it has of this URL. Throws when the file can't be written. */
+  keep(model: ModelId, source: LockedSource): void
+}
+
 /** What every step of a pull needs. */
 export interface PullContext {
   readonly modelsDir: string
@@ -38,6 +55,10 @@ export interface PullContext {
   readonly timing: PullTiming
   /** Returns the free bytes on the disk of this folder. */
   readonly freeBytes: (folder: string) => Promise<number>
+  /** Without one, the cache alone remembers what a source had. */
+  readonly lock: SourceLock | undefined
+  /** True: sources without a digest are asked again, whatever lock and cache have. */
+  readonly isRenewal: boolean
 }
 
 /** `totalBytes` is undefined until the server announces it. */

@@ -21,6 +21,9 @@ export class SourceFailed extends Error {
   }
 }
 
+/** The source does not have what is asked for, and will not have it later. */
+export class NotThere extends SourceFailed {}
+
 /** What the server sent is broken, or is not what was pinned: nothing of it may be kept. */
 export class DamagedContent extends SourceFailed {}
 
@@ -61,9 +64,15 @@ export const networkFailure = (error: unknown, url: string): SourceFailed => {
 }
 
 /** Translates an unexpected HTTP status. */
-export const statusFailure = (response: Response, url: string): SourceFailed => {
+export const statusFailure = (
+  response: Pick<Response, "status" | "headers">,
+  url: string,
+): SourceFailed => {
   const retry = [408, 425, 429].includes(response.status) || response.status >= 500
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN)
   const retryAfterMs = Number.isFinite(seconds) ? Math.min(seconds, 30) * 1000 : undefined
-  return new SourceFailed(`${shownUrl(url)} answered ${response.status}`, { retry, retryAfterMs })
+  const message = `${shownUrl(url)} answered ${response.status}`
+  return [404, 410].includes(response.status)
+    ? new NotThere(message)
+    : new SourceFailed(message, { retry, retryAfterMs })
 }

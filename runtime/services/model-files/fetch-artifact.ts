@@ -115,10 +115,28 @@ const leftovers = async (job: FetchJob): Promise<readonly string[]> => {
     .map((name) => join(folder, name))
 }
 
+const keepPin = async ({ context, artifact }: FetchJob, source: ResolvedSource, sha256: string) => {
+  const { commit } = source
+  if (artifact.sha256 === undefined)
+    await writePin(context.modelsDir, artifact, { sha256, ...(commit !== undefined && { commit }) })
+}
+
+/** What the source announces may be here already, from another source or an earlier commit. */
+const findAnnounced = async (job: FetchJob, source: ResolvedSource) => {
+  const [only, ...more] = source.files
+  const { context, artifact } = job
+  if (only?.sha256 === undefined || more.length > 0 || artifact.kind === "tree") return undefined
+  const stored = await findStored(context.modelsDir, { ...artifact, sha256: only.sha256 })
+  if (stored) await keepPin(job, source, only.sha256)
+  return stored
+}
+
 /** Downloads, checks the digest, unpacks and publishes. The caller holds the lock. */
 const fetchAndKeep = async (job: FetchJob): Promise<Stored> => {
   const { context, artifact, signal } = job
   const source = await resolveSource(context, artifact, signal)
+  const here = await findAnnounced(job, source)
+  if (here) return here
   const fetched = await downloadAll(job, source)
   const sha256 = publishedDigest(job, fetched)
   const building = `${stem(job)}.building`
@@ -137,7 +155,7 @@ const fetchAndKeep = async (job: FetchJob): Promise<Stored> => {
       files,
     })
   })
-  if (artifact.sha256 === undefined) await writePin(context.modelsDir, artifact, sha256)
+  await keepPin(job, source, sha256)
   for (const path of await leftovers(job)) await rm(path, { recursive: true, force: true })
   return stored
 }
@@ -170,6 +188,12 @@ const makeWaiter = (job: FetchJob) => {
   }
 }
 
+/** A renewal looks at the source even where the cache has what it had. */
+const findKnown = (context: PullContext, artifact: Artifact) =>
+  context.isRenewal && artifact.sha256 === undefined
+    ? Promise.resolve(undefined)
+    : findStored(context.modelsDir, artifact)
+
 /**
  * Makes sure that the artifact is in the cache: found, pulled by another process meanwhile, or
  * pulled here. Fails with `SourceFailed`.
@@ -180,7 +204,7 @@ export const fetchArtifact = async (
   report: Report,
   signal: AbortSignal,
 ): Promise<Stored> => {
-  const found = await findStored(context.modelsDir, artifact)
+  const found = await findKnown(context, artifact)
   if (found) return found
   const folder = downloadsDir(context.modelsDir)
   await onDisk(folder, async () => makeFolders(folder))
@@ -195,7 +219,7 @@ export const fetchArtifact = async (
   )
   try {
     return (
-      (await findStored(context.modelsDir, artifact)) ??
+      (await findKnown(context, artifact)) ??
       (await fetchAndKeep({ ...job, signal: AbortSignal.any([signal, lock.lost]) }))
     )
   } catch (error) {

@@ -11,8 +11,10 @@ import {
   defaultTiming,
   type Env,
   type Fetch,
+  type LockedSource,
   type PullContext,
   type PullTiming,
+  type SourceLock,
 } from "./context.ts"
 import { makeSharedJobs } from "./download/shared-jobs.ts"
 import { shownUrl } from "./failure.ts"
@@ -25,7 +27,13 @@ import {
 } from "./pull.ts"
 import { findPath } from "./sources/artifact.ts"
 import { verifyLocal } from "./sources/local.ts"
-import { type ParsedSource, parseAll, parseSource } from "./sources/parsed-source.ts"
+import {
+  asLocked,
+  findLocked,
+  type ParsedSource,
+  parseAll,
+  parseSource,
+} from "./sources/parsed-source.ts"
 import { freeBytes } from "./store/disk.ts"
 import { findDamage, removeManifest } from "./store/manifest.ts"
 import { findManifest, findStored, type Stored } from "./store/store.ts"
@@ -62,6 +70,7 @@ export interface ModelFilesOptions {
   readonly clock?: Pick<Clock, "nowMs">
   readonly timing?: Partial<PullTiming>
   readonly freeBytes?: PullContext["freeBytes"]
+  readonly lock?: SourceLock
 }
 
 /** `ModelFiles` with what the command line needs besides. */
@@ -70,7 +79,11 @@ export interface ModelFilesStore extends ModelFiles {
    * The sources that are in the cache, each with its digest, for a lock file. Local files and
    * folders are left out.
    */
-  pinned(sources: readonly ModelSource[]): Effect.Effect<readonly ModelSource[]>
+  pinned(sources: readonly ModelSource[]): Effect.Effect<readonly LockedSource[]>
+  /** Pulls what the sources have now, whatever the lock file has, and renews that. */
+  renew: ModelFiles["pull"]
+  /** What the lock file has of a source without a digest. */
+  locked(source: ModelSource): LockedSource | undefined
 }
 
 const verifyOne = async (
@@ -100,7 +113,7 @@ const verify = async (
   for (const source of sources) {
     const shown = shownUrl(source.url)
     try {
-      const damage = await verifyOne(context, parseSource(source), signal)
+      const damage = await verifyOne(context, parseSource(asLocked(context, source)), signal)
       if (damage === undefined) absent.push(shown)
       else problems.push(...damage.map((text) => `${shown}: ${text}`))
     } catch (error) {
@@ -117,12 +130,14 @@ const verify = async (
 const pinned = async (
   context: PullContext,
   sources: readonly ModelSource[],
-): Promise<readonly ModelSource[]> => {
-  const known: ModelSource[] = []
-  for (const parsed of parseAll(sources)) {
-    const stored =
-      "artifact" in parsed ? await findStored(context.modelsDir, parsed.artifact) : undefined
-    if (stored) known.push({ url: parsed.source.url, sha256: stored.manifest.sha256 })
+): Promise<readonly LockedSource[]> => {
+  const known: LockedSource[] = []
+  for (const source of sources) {
+    const locked = findLocked(context, source)
+    const [parsed] = parseAll(context, [source])
+    if (!parsed || !("artifact" in parsed)) continue
+    const stored = await findStored(context.modelsDir, parsed.artifact)
+    if (stored) known.push(locked ?? { url: source.url, sha256: stored.manifest.sha256 })
   }
   return known
 }
@@ -177,15 +192,22 @@ export const makeModelFiles = (options: ModelFilesOptions): ModelFilesStore => {
     fetch: options.fetch ?? chooseFetch(env),
     timing: { ...defaultTiming, ...options.timing },
     freeBytes: options.freeBytes ?? freeBytes,
+    lock: options.lock,
+    isRenewal: false,
   }
   const deps: PullDeps = { context, share: makeSharedJobs<Stored>(), warned: new Set() }
-  return {
-    pull: (model, sources, onProgress) =>
-      interruptible((signal) => pull(deps, model, sources, onProgress, signal)).pipe(
+  const pullWith =
+    (own: PullDeps): ModelFiles["pull"] =>
+    (model, sources, onProgress) =>
+      interruptible((signal) => pull(own, model, sources, onProgress, signal)).pipe(
         Effect.flatMap((result) =>
           typeof result === "string" ? Effect.succeed(result) : Effect.fail(result),
         ),
-      ),
+      )
+  return {
+    pull: pullWith(deps),
+    renew: pullWith({ ...deps, context: { ...context, isRenewal: true } }),
+    locked: (source) => findLocked(context, source),
     find: (sources) => interruptible((signal) => findFirst(context, sources, signal)),
     verify: (sources) => interruptible((signal) => verify(context, sources, signal)),
     pinned: (sources) => interruptible(() => pinned(context, sources)),

@@ -3,12 +3,19 @@ import type { ModelId } from "../../../core/services/ids.ts"
 import type { ModelSource } from "../../../core/services/model-entry.ts"
 import type { PullContext, Report } from "./context.ts"
 import type { makeSharedJobs } from "./download/shared-jobs.ts"
-import { SourceFailed, shownUrl } from "./failure.ts"
+import { DamagedContent, NotThere, SourceFailed, shownUrl } from "./failure.ts"
 import { fetchArtifact } from "./fetch-artifact.ts"
 import { findPath, type StoredPath } from "./sources/artifact.ts"
 import { useLocal } from "./sources/local.ts"
-import { type ParsedSource, parseAll, parseSource } from "./sources/parsed-source.ts"
-import { findStored, type Stored } from "./store/store.ts"
+import {
+  asLocked,
+  findLocked,
+  isLockable,
+  type ParsedSource,
+  parseAll,
+  parseSource,
+} from "./sources/parsed-source.ts"
+import { findStored, readPin, type Stored } from "./store/store.ts"
 
 export interface PullProgress {
   readonly model: ModelId
@@ -61,7 +68,7 @@ export const findFirst = async (
   sources: readonly ModelSource[],
   signal: AbortSignal,
 ): Promise<FoundFiles | undefined> => {
-  for (const parsed of parseAll(sources)) {
+  for (const parsed of parseAll(context, sources)) {
     const found = await findOne(context, parsed, signal)
     if (found) return found
   }
@@ -73,8 +80,8 @@ export const findFirst = async (
  * own.
  */
 const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void => {
-  if (source.sha256 !== undefined || source.url.startsWith("file:") || warned.has(source.url))
-    return
+  const isPinned = source.sha256 !== undefined || source.url.startsWith("file:")
+  if (isPinned || (context.lock && isLockable(source)) || warned.has(source.url)) return
   warned.add(source.url)
   context.log.warn(
     "model.source_unpinned",
@@ -83,6 +90,40 @@ const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void 
       source: shownUrl(source.url),
     },
   )
+}
+
+/** Writes what an unpinned source has into the lock file, once. */
+const keepLocked = async (
+  { context }: PullDeps,
+  model: ModelId,
+  source: ModelSource,
+): Promise<void> => {
+  const { lock, log } = context
+  if (!lock || !isLockable(source) || findLocked(context, source)) return
+  const parsed = parseSource(source)
+  const pin = "artifact" in parsed && (await readPin(context.modelsDir, parsed.artifact))
+  if (!pin) return
+  const { sha256, commit } = pin
+  try {
+    lock.keep(model, { url: source.url, sha256, commit })
+    log.info("model.source_locked", "the lock file has what this model source is", {
+      ...{ model, source: source.url, sha256, commit, file: lock.file },
+    })
+  } catch (error) {
+    log.warn("model.lock_not_written", "the lock file of model sources can't be written", {
+      ...{ model, source: source.url, sha256, commit, file: lock.file },
+      reason: error instanceof Error ? error.message : String(error),
+    })
+  }
+}
+
+/** A source that is pinned by the lock file, and has or is something else now. */
+const reasonOf = (context: PullContext, source: ModelSource, error: unknown): string => {
+  const reason = error instanceof Error ? error.message : String(error)
+  const isOther = error instanceof DamagedContent || error instanceof NotThere
+  return isOther && findLocked(context, source)
+    ? `${reason}; ${context.lock?.file} pins it (rakit models pull --update asks the source again)`
+    : reason
 }
 
 /**
@@ -146,18 +187,21 @@ export const pull = async (
   signal: AbortSignal,
 ): Promise<string | ModelFilesMissing> => {
   const { context } = deps
-  const found = await findFirst(context, sources, signal)
+  const found = context.isRenewal ? undefined : await findFirst(context, sources, signal)
   if (found) {
     warnUnpinned(deps, found.source)
+    await keepLocked(deps, model, found.source)
     return found.path
   }
   const reasons: string[] = []
   for (const source of sources) {
     try {
-      return await pullOne(deps, model, source, onProgress, signal)
+      const path = await pullOne(deps, model, asLocked(context, source), onProgress, signal)
+      await keepLocked(deps, model, source)
+      return path
     } catch (error) {
       if (signal.aborted) throw error
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = reasonOf(context, source, error)
       const shown = shownUrl(source.url)
       context.log.warn("model.source_unusable", `a model source can't be used: ${reason}`, {
         model,

@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto"
 import { dirname } from "node:path"
 import type { PullContext, Report } from "../context.ts"
 import { DamagedContent, SourceFailed, shownUrl, statusFailure } from "../failure.ts"
+import { hashInto } from "../store/digest.ts"
 import { ensureRoom, onDisk } from "../store/disk.ts"
 import { isDiskFull } from "../system-error.ts"
 import { openPart, type PartFile, type PartValidator, removePart } from "./part-file.ts"
@@ -15,6 +17,8 @@ export interface RemoteFile {
   readonly path: string
   /** From the config, else from the index. */
   readonly sha256: string | undefined
+  /** Its name in git, where the index says that instead: SHA-1 of a head and the content. */
+  readonly gitBlob?: string | undefined
 }
 
 export interface Downloaded {
@@ -138,6 +142,16 @@ const attempt = async (options: DownloadOptions, part: PartFile): Promise<void> 
   }
 }
 
+const checkGitBlob = async ({ file, partPath, signal }: DownloadOptions, bytes: number) => {
+  if (file.gitBlob === undefined) return
+  const hash = createHash("sha1").update(`blob ${bytes}\0`)
+  await hashInto(hash, partPath, signal)
+  if (hash.digest("hex") !== file.gitBlob)
+    throw new DamagedContent(
+      `${shownUrl(file.url)} is not the git blob ${file.gitBlob} that its index announced`,
+    )
+}
+
 const isComplete = (part: PartFile, { sha256 }: RemoteFile): boolean =>
   part.bytes() > 0 && part.bytes() === part.validator()?.totalBytes && part.sha256() === sha256
 
@@ -164,6 +178,7 @@ const fill = async (options: DownloadOptions, part: PartFile): Promise<Downloade
       `${shownUrl(file.url)} has sha256 ${sha256}, not the pinned ${file.sha256}`,
     )
   await part.sync()
+  await checkGitBlob(options, part.bytes())
   options.report(part.bytes(), part.bytes())
   return { sha256, bytes: part.bytes() }
 }

@@ -132,6 +132,61 @@ export const openWeb = async (
   }
 }
 
+export interface WebHead {
+  readonly status: number
+  readonly headers: Headers
+}
+
+const headOf = async (
+  context: PullContext,
+  request: WebRequest,
+  method: "HEAD" | "GET",
+  signal: AbortSignal,
+): Promise<WebHead> => {
+  const headers = { "accept-encoding": "identity", "user-agent": "rakit", ...request.headers }
+  const said = new Headers()
+  let url = new URL(request.url)
+  for (let hop = 0; hop <= maxRedirects; hop += 1) {
+    const response = await context.fetch(url.href, { method, headers, redirect: "manual", signal })
+    await response.body?.cancel()
+    for (const [name, value] of response.headers) if (!said.has(name)) said.append(name, value)
+    const target = redirectTarget(response, url)
+    if (target === undefined || target.origin !== url.origin)
+      return { status: response.status, headers: said }
+    url = target
+  }
+  throw new SourceFailed(`${shownUrl(request.url)} redirects more than ${maxRedirects} times`)
+}
+
+/**
+ * What a server says of a file without sending it. Redirects within the host are followed and their
+ * headers count, too; one to another host is the answer.
+ */
+export const readHead = (
+  context: PullContext,
+  request: WebRequest,
+  outer: AbortSignal,
+): Promise<WebHead> =>
+  withRetries(
+    async () => {
+      const watch = makeStallWatch(context.timing.stallMs)
+      const signal = AbortSignal.any([outer, watch.signal])
+      try {
+        const head = await headOf(context, request, "HEAD", signal)
+        const isKnown = head.status !== 405 && head.status !== 501
+        const found = isKnown ? head : await headOf(context, request, "GET", signal)
+        if (found.status === 429 || found.status >= 500) throw statusFailure(found, request.url)
+        return found
+      } catch (error) {
+        if (outer.aborted) throw outer.reason
+        throw networkFailure(watch.signal.aborted ? watch.signal.reason : error, request.url)
+      } finally {
+        watch.end()
+      }
+    },
+    { backoffMs: context.timing.backoffMs, signal: outer },
+  )
+
 export interface WebDocument {
   readonly text: string
   readonly headers: Headers

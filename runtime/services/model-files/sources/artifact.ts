@@ -33,6 +33,8 @@ export interface ResolvedSource {
   /** `plain`: the files are kept as they are. */
   readonly form: "zip" | "tgz" | "plain"
   readonly files: readonly RemoteFile[]
+  /** The commit of a hub's repository, where the hub says it. */
+  readonly commit?: string | undefined
 }
 
 const nameOf = (source: RemoteSource): string => {

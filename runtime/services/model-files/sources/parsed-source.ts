@@ -1,9 +1,10 @@
 import { Result } from "effect"
 import type { ModelSource } from "../../../../core/index.ts"
+import type { LockedSource, PullContext } from "../context.ts"
 import { SourceFailed, shownUrl } from "../failure.ts"
 import { type Artifact, artifactOf } from "./artifact.ts"
 import type { LocalSource } from "./local.ts"
-import { parseSourceUrl } from "./source-url.ts"
+import { formatSourceUrl, parseSourceUrl } from "./source-url.ts"
 
 /** A parsed source of the config. `shown` is safe to log. */
 export type ParsedSource = { readonly source: ModelSource; readonly shown: string } & (
@@ -25,11 +26,38 @@ export const parseSource = (source: ModelSource): ParsedSource => {
     : { source, shown, artifact: artifactOf(url, sha256) }
 }
 
+/**
+ * True for a source whose digest belongs into the lock file: it has none of its own, and its URL
+ * holds no secret (credentials, a signed query).
+ */
+export const isLockable = ({ url, sha256 }: ModelSource): boolean =>
+  sha256 === undefined && !url.startsWith("file:") && shownUrl(url) === url
+
+export const findLocked = (
+  { lock, isRenewal }: Pick<PullContext, "lock" | "isRenewal">,
+  source: ModelSource,
+): LockedSource | undefined =>
+  isLockable(source) && !isRenewal ? lock?.find(source.url) : undefined
+
+/** The source as the lock file pins it: its digest, and of a hub the commit. */
+export const asLocked = (context: PullContext, source: ModelSource): ModelSource => {
+  const locked = findLocked(context, source)
+  if (locked === undefined) return source
+  const { url, commit, sha256 } = locked
+  const parsed = parseSourceUrl(url)
+  if (commit === undefined || Result.isFailure(parsed) || parsed.success.scheme !== "hf")
+    return { url, sha256 }
+  return { url: formatSourceUrl({ ...parsed.success, revision: commit }), sha256 }
+}
+
 /** Leaves out sources that can't be parsed. */
-export const parseAll = (sources: readonly ModelSource[]): readonly ParsedSource[] =>
+export const parseAll = (
+  context: PullContext,
+  sources: readonly ModelSource[],
+): readonly ParsedSource[] =>
   sources.flatMap((source) => {
     try {
-      return [parseSource(source)]
+      return [parseSource(asLocked(context, source))]
     } catch {
       return []
     }

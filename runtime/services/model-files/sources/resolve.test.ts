@@ -139,6 +139,7 @@ describe("npm", () => {
 
 describe("hub", () => {
   it("names one file, with the token", async () => {
+    server().file("/owner/repo/resolve/main/onnx/a%20b.onnx", { body: Buffer.from("x") })
     const origin = await resolveUrl(
       "hf:owner/repo@main/onnx/a b.onnx",
       { HF_ENDPOINT: `${server().url}/`, HF_TOKEN: "t" },

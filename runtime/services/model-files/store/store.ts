@@ -43,14 +43,31 @@ const pinPath = (modelsDir: string, { nameKey }: ContentKey): string =>
   join(modelsDir, ".notes", `${nameKey}.json`)
 
 const decodePin = Schema.decodeUnknownResult(
-  Schema.fromJsonString(Schema.Struct({ source: Schema.String, sha256: Schema.String })),
+  Schema.fromJsonString(
+    Schema.Struct({
+      source: Schema.String,
+      sha256: Schema.String,
+      commit: Schema.optionalKey(Schema.String),
+    }),
+  ),
 )
 
-const digestOf = async (modelsDir: string, artifact: ContentKey): Promise<string | undefined> => {
-  if (artifact.sha256 !== undefined) return artifact.sha256
-  const pin = decodePin(await readFile(pinPath(modelsDir, artifact), "utf8").catch(() => ""))
-  return Result.isSuccess(pin) ? pin.success.sha256 : undefined
+/** What an unpinned source turned out to have. */
+export interface Pin {
+  readonly sha256: string
+  readonly commit?: string
 }
+
+export const readPin = async (
+  modelsDir: string,
+  artifact: ContentKey,
+): Promise<Pin | undefined> => {
+  const pin = decodePin(await readFile(pinPath(modelsDir, artifact), "utf8").catch(() => ""))
+  return Result.isSuccess(pin) ? pin.success : undefined
+}
+
+const digestOf = async (modelsDir: string, artifact: ContentKey): Promise<string | undefined> =>
+  artifact.sha256 ?? (await readPin(modelsDir, artifact))?.sha256
 
 /** Finds content by its manifest, without checking the files. */
 export const findManifest = async (
@@ -80,10 +97,10 @@ export const findStored = async (
 export const writePin = async (
   modelsDir: string,
   artifact: ContentKey,
-  sha256: string,
+  pin: Pin,
 ): Promise<void> => {
   makeFolders(join(modelsDir, ".notes"))
-  await writeWhole(pinPath(modelsDir, artifact), JSON.stringify({ source: artifact.name, sha256 }))
+  await writeWhole(pinPath(modelsDir, artifact), JSON.stringify({ source: artifact.name, ...pin }))
 }
 
 /**

@@ -36,6 +36,8 @@ export const setUp = () => {
     cwd: dir,
     timing: fastTiming,
     freeBytes,
+    lock: undefined,
+    isRenewal: false,
     ...more,
   })
   return { dir: () => dir, server: () => server, context }
