@@ -3,17 +3,28 @@ import type { GraphBuilder, Value } from "./graph-builder.ts"
 
 const masked = -1e9
 
-/** What all layers share: sizes of this pass and additive masks `[B,1,1,S,P+S]`. */
+/** What all layers share: sizes of this pass, and masks. */
 export interface AttentionFrame {
-  /** The mask of layers with this sliding window; undefined: full attention. */
+  /** Several new tokens in each row: a chunk of a prompt, or draft tokens. */
+  readonly isChunk: Value
+  /**
+   * The additive mask of layers with this sliding window, `[B,1,S,P+1]`: the positions of the row,
+   * then the token itself; undefined: full attention.
+   */
   maskFor(window: number | undefined): Value
-  /** [P, S], to split probabilities into cached and new. */
+  /** [P, 1], to split probabilities into earlier positions and the token itself. */
   readonly parts: Value
-  /** Shapes of the scores: [B, KV, G, S, P+S] and [B, KV, G*S, P+S]. */
-  readonly grouped: Value
-  readonly folded: Value
-  /** [B, heads, S, headSize] */
-  readonly perHead: Value
+  /** Where new keys and values belong among the cached ones, `[B,KV,S,3]`. */
+  readonly places: Value
+  /** The column of each query's own token, `[B,KV,G*S,1]`. */
+  readonly ownColumns: Value
+  /** Shapes [B, heads, S, P+1], [B, KV, G*S, P+1], [B, KV, G, S, headSize], [B, heads, S, headSize]. */
+  readonly shapes: {
+    readonly perHead: Value
+    readonly perKey: Value
+    readonly outGrouped: Value
+    readonly outPerHead: Value
+  }
 }
 
 type Sizes = Pick<DecoderConfig, "heads" | "kvHeads" | "headSize" | "attentionScale">
@@ -21,52 +32,51 @@ type Sizes = Pick<DecoderConfig, "heads" | "kvHeads" | "headSize" | "attentionSc
 const concat = (graph: GraphBuilder, parts: readonly Value[], axis: number) =>
   graph.node("Concat", parts, { attributes: { axis } })
 
+const range = (graph: GraphBuilder, count: Value): Value =>
+  graph.node("Range", [
+    graph.ints(0),
+    graph.node("Squeeze", [count, graph.ints([0])]),
+    graph.ints(1),
+  ])
+
 interface Extent {
   /** One element each. */
   readonly batch: Value
   readonly fresh: Value
   readonly past: Value
+  /** Positions of the new tokens, `[B,1,S,1]`. */
+  readonly positions: Value
 }
 
-/**
- * Cached position p is visible if it is below the row's `past_lens`; new position s sees the new
- * ones up to itself (causal). A sliding window hides those too far back.
- */
+/** A token sees itself and all positions before it; a sliding window hides those too far back. */
 const additiveMask = (
   graph: GraphBuilder,
-  { batch, fresh, past }: Extent,
+  { batch, fresh, past, positions }: Extent,
   window: number | undefined,
 ): Value => {
-  const range = (count: Value) =>
-    graph.node("Range", [
-      graph.ints(0),
-      graph.node("Squeeze", [count, graph.ints([0])]),
-      graph.ints(1),
-    ])
-  const additive = (visible: Value) =>
-    graph.node("Where", [visible, graph.floats(0), graph.floats(masked)])
-  const expand = (mask: Value, last: Value) =>
-    graph.node("Expand", [
-      mask,
-      concat(graph, [batch, graph.ints([1]), graph.ints([1]), fresh, last], 0),
-    ])
-  const near = (visible: Value, queries: Value, keys: Value): Value =>
+  const columns = range(graph, past)
+  const before = graph.node("Less", [columns, positions])
+  const near =
     window === undefined
-      ? visible
+      ? before
       : graph.node("And", [
-          visible,
-          graph.node("Less", [graph.node("Sub", [queries, keys]), graph.ints(window)]),
+          before,
+          graph.node("Less", [graph.node("Sub", [positions, columns]), graph.ints(window)]),
         ])
-  const [cached, steps] = [range(past), range(fresh)]
-  const ownSteps = graph.node("Unsqueeze", [steps, graph.ints([1])])
-  const lengths = graph.node("Unsqueeze", ["past_lens", graph.ints([1, 2, 3, 4])])
-  const overPast = near(
-    graph.node("Less", [cached, lengths]),
-    graph.node("Add", [lengths, ownSteps]),
-    cached,
-  )
-  const causal = near(graph.node("LessOrEqual", [steps, ownSteps]), ownSteps, steps)
-  return concat(graph, [expand(additive(overPast), past), expand(additive(causal), fresh)], 4)
+  const additive = graph.node("Where", [near, graph.floats(0), graph.floats(masked)])
+  const one = graph.ints([1])
+  const own = graph.node("Expand", [graph.floats(0), concat(graph, [batch, one, fresh, one], 0)])
+  return concat(graph, [additive, own], 3)
+}
+
+/** Indices [row, head, position] of new keys and values among the cached ones. */
+const placesOf = (graph: GraphBuilder, kvHeads: number, extent: Extent): Value => {
+  const { batch, fresh, positions } = extent
+  const shape = concat(graph, [batch, graph.ints([kvHeads]), fresh, graph.ints([1])], 0)
+  const rows = graph.node("Unsqueeze", [range(graph, batch), graph.ints([1, 2, 3])])
+  const heads = graph.node("Unsqueeze", [range(graph, graph.ints([kvHeads])), graph.ints([1, 2])])
+  const expanded = [rows, heads, positions].map((part) => graph.node("Expand", [part, shape]))
+  return concat(graph, expanded, 3)
 }
 
 export const attentionFrame = (
@@ -77,22 +87,40 @@ export const attentionFrame = (
 ): AttentionFrame => {
   const size = (value: Value, axis: number) =>
     graph.node("Shape", [value], { attributes: { start: axis, end: axis + 1 } })
-  const extent = { batch: size(x, 0), fresh: size(x, 1), past: size(pastKeys, 2) }
-  const { batch, fresh, past } = extent
-  const all = graph.node("Add", [past, fresh])
+  const [batch, fresh, past] = [size(x, 0), size(x, 1), size(pastKeys, 2)]
+  const lengths = graph.node("Unsqueeze", ["past_lens", graph.ints([1, 2, 3])])
+  const steps = graph.node("Unsqueeze", [range(graph, fresh), graph.ints([1])])
+  const extent = { batch, fresh, past, positions: graph.node("Add", [lengths, steps]) }
+  const one = graph.ints([1])
+  const all = graph.node("Add", [past, one])
   const groups = graph.ints([heads / kvHeads])
-  const perKey = graph.ints([kvHeads])
+  const keys = graph.ints([kvHeads])
+  const width = graph.ints([headSize])
+  const shape = (...parts: readonly Value[]) => concat(graph, parts, 0)
+  const columns = graph.node("Expand", [
+    graph.node("Unsqueeze", [extent.positions, graph.ints([1])]),
+    shape(batch, keys, groups, fresh, one),
+  ])
   const masks = new Map<number | undefined, Value>()
   return {
+    isChunk: graph.node("Greater", [
+      graph.node("Squeeze", [fresh, graph.ints([0])]),
+      graph.ints(1),
+    ]),
     maskFor: (window) => {
       const mask = masks.get(window) ?? additiveMask(graph, extent, window)
       masks.set(window, mask)
       return mask
     },
-    parts: concat(graph, [past, fresh], 0),
-    grouped: concat(graph, [batch, perKey, groups, fresh, all], 0),
-    folded: concat(graph, [batch, perKey, graph.node("Mul", [groups, fresh]), all], 0),
-    perHead: concat(graph, [batch, graph.ints([heads]), fresh, graph.ints([headSize])], 0),
+    parts: shape(past, one),
+    places: placesOf(graph, kvHeads, extent),
+    ownColumns: graph.node("Reshape", [columns, graph.ints([0, kvHeads, -1, 1])]),
+    shapes: {
+      perHead: shape(batch, graph.ints([heads]), fresh, all),
+      perKey: shape(batch, keys, graph.node("Mul", [groups, fresh]), all),
+      outGrouped: shape(batch, keys, groups, fresh, width),
+      outPerHead: shape(batch, graph.ints([heads]), fresh, width),
+    },
   }
 }
 
@@ -108,50 +136,113 @@ export interface AttentionInput {
   readonly window: number | undefined
 }
 
-/**
- * Grouped-query attention (Ainslie et al., arXiv 2305.13245) over cached and new keys and values,
- * which stay apart so that the cache is never copied. Returns `[B, S, heads*headSize]`.
- */
-export const attention = (
-  graph: GraphBuilder,
-  { heads, kvHeads, headSize, attentionScale }: Sizes,
-  frame: AttentionFrame,
-  input: AttentionInput,
-): Value => {
-  const split = (value: Value, count: number) =>
-    graph.node("Transpose", [graph.node("Reshape", [value, graph.ints([0, 0, count, headSize])])], {
-      attributes: { perm: [0, 2, 1, 3] },
-    })
-  const queries = graph.node("Reshape", [
-    split(input.queries, heads),
-    graph.ints([0, kvHeads, -1, headSize]),
-  ])
-  const score = (keys: Value) =>
+const scorer =
+  (graph: GraphBuilder, { attentionScale }: Sizes) =>
+  (queries: Value, keys: Value) =>
     graph.fused("FusedMatMul", [queries, keys], {
       transB: 1,
       alpha: { float: attentionScale },
     })
-  const scores = concat(graph, [score(input.past.keys), score(split(input.keys, kvHeads))], 3)
+
+/** The weights of the earlier positions, and those of the token itself. */
+const splitWeights = (graph: GraphBuilder, frame: AttentionFrame, weights: Value) =>
+  graph.nodeWith("Split", [weights, frame.parts], [graph.name("wp"), graph.name("wo")], {
+    attributes: { axis: 3 },
+  }) as readonly [Value, Value]
+
+/**
+ * One new token in each row: earlier positions are read from the cache where it is, as copying it
+ * would cost more than everything else. A query of its own for each key head is
+ * computed twice: a matrix product of a single row rounds differently.
+ */
+const stepAttention = (
+  graph: GraphBuilder,
+  sizes: Sizes,
+  frame: AttentionFrame,
+  input: AttentionInput,
+): Value => {
+  const { heads, kvHeads, headSize } = sizes
+  const split = (value: Value, rows: number) =>
+    graph.node("Reshape", [value, graph.ints([0, kvHeads, rows, headSize])])
+  const score = scorer(graph, sizes)
+  const single = heads === kvHeads
+  const own = split(input.queries, heads / kvHeads)
+  const queries = single ? concat(graph, [own, own], 2) : own
+  const scores = [score(queries, input.past.keys), score(queries, split(input.keys, 1))]
+  const biased = graph.node("Add", [concat(graph, scores, 3), frame.maskFor(input.window)])
+  const weights = graph.node("Softmax", [biased], { attributes: { axis: -1 } })
+  const [earlier, itself] = splitWeights(graph, frame, weights)
+  const sum = graph.node("Add", [
+    graph.node("MatMul", [earlier, input.past.values]),
+    graph.node("Mul", [itself, split(input.values, 1)]),
+  ])
+  const first = single
+    ? graph.node("Slice", [sum, graph.ints([0]), graph.ints([1]), graph.ints([2])])
+    : sum
+  return graph.node("Reshape", [first, graph.ints([0, 1, heads * headSize])])
+}
+
+/**
+ * Several new tokens in each row, which see each other. Their keys and values are put where the
+ * cache will have them, into a copy of it, so that every sum is the one that a step over a single
+ * token has, bit by bit.
+ */
+const chunkAttention = (
+  graph: GraphBuilder,
+  sizes: Sizes,
+  frame: AttentionFrame,
+  input: AttentionInput,
+): Value => {
+  const { heads, kvHeads, headSize } = sizes
+  const { shapes } = frame
+  const split = (value: Value, count: number) =>
+    graph.node("Transpose", [graph.node("Reshape", [value, graph.ints([0, 0, count, headSize])])], {
+      attributes: { perm: [0, 2, 1, 3] },
+    })
+  const reshape = (value: Value, shape: Value) => graph.node("Reshape", [value, shape])
+  const queries = reshape(split(input.queries, heads), graph.ints([0, kvHeads, -1, headSize]))
+  const values = split(input.values, kvHeads)
+  const placed = (cached: Value, fresh: Value) =>
+    graph.node("ScatterND", [cached, frame.places, fresh])
+  const scores = scorer(graph, sizes)(queries, placed(input.past.keys, split(input.keys, kvHeads)))
+  const own = graph.node("GatherElements", [scores, frame.ownColumns], { attributes: { axis: 3 } })
   const biased = graph.node("Add", [
-    graph.node("Reshape", [scores, frame.grouped]),
+    reshape(concat(graph, [scores, own], 3), shapes.perHead),
     frame.maskFor(input.window),
   ])
-  const weights = graph.node("Reshape", [
-    graph.node("Softmax", [biased], { attributes: { axis: -1 } }),
-    frame.folded,
+  const weights = graph.node("Softmax", [biased], { attributes: { axis: -1 } })
+  const [earlier, itself] = splitWeights(graph, frame, reshape(weights, shapes.perKey))
+  const ownSum = graph.node("Mul", [
+    reshape(itself, graph.ints([0, kvHeads, heads / kvHeads, -1, 1])),
+    graph.node("Unsqueeze", [values, graph.ints([2])]),
   ])
-  const [overPast, overNew] = graph.nodeWith(
-    "Split",
-    [weights, frame.parts],
-    [graph.name("pp"), graph.name("pn")],
-    { attributes: { axis: 3 } },
-  )
   const sum = graph.node("Add", [
-    graph.node("MatMul", [overPast!, input.past.values]),
-    graph.node("MatMul", [overNew!, split(input.values, kvHeads)]),
+    reshape(graph.node("MatMul", [earlier, placed(input.past.values, values)]), shapes.outGrouped),
+    ownSum,
   ])
-  const back = graph.node("Transpose", [graph.node("Reshape", [sum, frame.perHead])], {
+  const back = graph.node("Transpose", [reshape(sum, shapes.outPerHead)], {
     attributes: { perm: [0, 2, 1, 3] },
   })
-  return graph.node("Reshape", [back, graph.ints([0, 0, heads * headSize])])
+  return reshape(back, graph.ints([0, 0, heads * headSize]))
+}
+
+/**
+ * Grouped-query attention (Ainslie et al., arXiv 2305.13245) over cached and new keys and values.
+ * Returns `[B, S, heads*headSize]`. A row's numbers are the same, bit by bit, in any company, with
+ * any padding and in chunks of any size: both ways add the products of the earlier positions in
+ * their order, and that of the token itself at last.
+ */
+export const attention = (
+  graph: GraphBuilder,
+  sizes: Sizes,
+  frame: AttentionFrame,
+  input: AttentionInput,
+): Value => {
+  // masks belong to the graph around the branches
+  frame.maskFor(input.window)
+  return graph.either(
+    frame.isChunk,
+    () => chunkAttention(graph, sizes, frame, input),
+    () => stepAttention(graph, sizes, frame, input),
+  )
 }

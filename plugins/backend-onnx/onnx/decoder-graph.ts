@@ -9,7 +9,7 @@ import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { linear, ownPrecision, type Precision } from "./linear.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const decoderGraphVersion = 4
+export const decoderGraphVersion = 5
 
 export interface Building {
   readonly graph: GraphBuilder

@@ -24,6 +24,15 @@ const attributeProto = (name: string, value: Attribute): ProtobufWriter => {
   return proto.int(20, 7)
 }
 
+/** A subgraph: its nodes may use all values of the graph around it. */
+const branchProto = (nodes: readonly ProtobufWriter[], result: Value): ProtobufWriter => {
+  const graph = new ProtobufWriter()
+  for (const node of nodes) graph.message(1, node)
+  const tensor = new ProtobufWriter().int(1, elementTypes.float)
+  const type = new ProtobufWriter().message(1, tensor)
+  return graph.text(2, "branch").message(12, new ProtobufWriter().text(1, result).message(2, type))
+}
+
 const valueInfo = (
   name: string,
   type: ElementType,
@@ -47,7 +56,7 @@ const valueInfo = (
  */
 export class GraphBuilder {
   readonly store: WeightStore
-  private readonly nodes: ProtobufWriter[] = []
+  private nodes: ProtobufWriter[] = []
   private readonly initializers: ProtobufWriter[] = []
   private readonly inputs: ProtobufWriter[] = []
   private readonly outputs: ProtobufWriter[] = []
@@ -101,6 +110,25 @@ export class GraphBuilder {
     attributes: Readonly<Record<string, Attribute>> = {},
   ): Value {
     return this.node(op, inputs, { attributes, domain: "com.microsoft" })
+  }
+
+  /** Either of two float values, by a boolean scalar: only the nodes of that branch are run. */
+  either(condition: Value, whenTrue: () => Value, whenFalse: () => Value): Value {
+    const outer = this.nodes
+    const branchOf = (build: () => Value): ProtobufWriter => {
+      this.nodes = []
+      const result = build()
+      return branchProto(this.nodes, result)
+    }
+    const branches = { then_branch: branchOf(whenTrue), else_branch: branchOf(whenFalse) }
+    this.nodes = outer
+    const output = this.name("If")
+    const proto = new ProtobufWriter().text(1, condition).text(2, output)
+    proto.text(3, this.name("n_If")).text(4, "If")
+    for (const [name, branch] of Object.entries(branches))
+      proto.message(5, new ProtobufWriter().text(1, name).message(6, branch).int(20, 5))
+    this.nodes.push(proto)
+    return output
   }
 
   name(prefix: string): Value {

@@ -44,18 +44,20 @@ const vocabulary = (): {
 const template =
   "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
-const metadata = () => {
+type TinyShape = typeof tinyShape
+
+const metadata = (shape: TinyShape) => {
   const { tokens, merges, types } = vocabulary()
   return {
     "general.architecture": "llama",
-    "llama.block_count": tinyShape.layers,
-    "llama.context_length": tinyShape.contextTokens,
-    "llama.embedding_length": tinyShape.width,
-    "llama.feed_forward_length": tinyShape.feedForward,
-    "llama.attention.head_count": tinyShape.heads,
-    "llama.attention.head_count_kv": tinyShape.kvHeads,
-    "llama.attention.layer_norm_rms_epsilon": { f32: tinyShape.normEpsilon },
-    "llama.rope.freq_base": { f32: tinyShape.ropeBase },
+    "llama.block_count": shape.layers,
+    "llama.context_length": shape.contextTokens,
+    "llama.embedding_length": shape.width,
+    "llama.feed_forward_length": shape.feedForward,
+    "llama.attention.head_count": shape.heads,
+    "llama.attention.head_count_kv": shape.kvHeads,
+    "llama.attention.layer_norm_rms_epsilon": { f32: shape.normEpsilon },
+    "llama.rope.freq_base": { f32: shape.ropeBase },
     "tokenizer.ggml.model": "gpt2",
     "tokenizer.ggml.pre": "smollm",
     "tokenizer.ggml.tokens": tokens,
@@ -77,8 +79,9 @@ const floatTensor = (
 }
 
 /** Deterministic: the same seed gives the same weights. */
-export const tinyLlama = (seed = 1): GgufContent => {
-  const { width, heads, kvHeads, headSize, feedForward, layers } = tinyShape
+export const tinyLlama = (seed = 1, changes: Partial<TinyShape> = {}): GgufContent => {
+  const shape = { ...tinyShape, ...changes }
+  const { width, heads, kvHeads, headSize, feedForward, layers } = shape
   const random = seededRandom(seed)
   const weights = (name: string, rows: number, columns: number) =>
     floatTensor(name, [columns, rows], () => ((random() - 0.5) * 3.4) / Math.sqrt(columns))
@@ -102,7 +105,7 @@ export const tinyLlama = (seed = 1): GgufContent => {
       weights(at("ffn_down"), width, feedForward),
     )
   }
-  return { metadata: metadata(), tensors }
+  return { metadata: metadata(shape), tensors }
 }
 
 export const tinyLlamaFile = (seed = 1): Buffer => writeGguf(tinyLlama(seed))
