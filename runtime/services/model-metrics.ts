@@ -197,6 +197,11 @@ const makeEngineMeters = (metrics: Metrics) => ({
       `The part of the prefix cache that is filled, 1 is all; ${shared}`,
       ["model_name"],
     ),
+    adapterBytes: metrics.gauge(
+      "rakit_adapter_bytes",
+      `Memory of the adapters of the model; ${shared}`,
+      ["model_name"],
+    ),
   },
   totals: {
     prefixCacheQueries: metrics.counter(

@@ -175,7 +175,7 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
       {
         shape: session.shape,
         forward: (pass) => session.forward(pass),
-        adapterBytes: () => session.adapterBytes(),
+        ...(hasAdapters(spec) && { adapterBytes: () => session.adapterBytes() }),
         close,
       },
       folder,

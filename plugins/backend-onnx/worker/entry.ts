@@ -61,6 +61,7 @@ const serve = <Job, Event, Info, Started>(
     else void close()
   })
   post({ type: "ready", info: engine.info })
+  held(0)
 }
 
 const main = async (port: MessagePort): Promise<void> => {

@@ -25,6 +25,9 @@ test("totals outlive the thread that counted them, and its memory is free", () =
     prefixCacheQueries: 150,
     prefixCacheHits: 60,
   })
+  engine.update({ ...stats(0, 0), adapterBytes: 9 })
+  engine.lose()
+  expect(engine.read()).toMatchObject({ adapterBytes: 0 })
   engine.update(stats(10, 5))
   engine.lose()
   engine.lose()

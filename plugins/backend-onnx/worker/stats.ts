@@ -18,7 +18,14 @@ export const makeEngineStats = () => {
       if (!current) return
       ended.queries += current.prefixCacheQueries
       ended.hits += current.prefixCacheHits
-      current = { kvCacheUsage: 0, prefixCacheUsage: 0, prefixCacheQueries: 0, prefixCacheHits: 0 }
+      const { adapterBytes } = current
+      current = {
+        kvCacheUsage: 0,
+        prefixCacheUsage: 0,
+        prefixCacheQueries: 0,
+        prefixCacheHits: 0,
+        ...(adapterBytes !== undefined && { adapterBytes: 0 }),
+      }
     },
     restart: (): void => {
       restarts++

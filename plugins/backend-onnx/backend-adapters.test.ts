@@ -1,0 +1,80 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, expect, test } from "vitest"
+import type { Adapter, ChatMessage, LoadedModel } from "../../core/ports/model.ts"
+import { expectedOf, fixtureFolder } from "./testing/fixtures.ts"
+import { answer, chatRequest, context, failureOf, openBackend } from "./testing/open-backend.ts"
+import { folderLanguage } from "./tokenizer/folder-language.ts"
+
+const fixture = openBackend({ slots: 8 })
+afterAll(() => fixture.close())
+
+const folder = fixtureFolder("llama-adapters")
+const names = ["legal", "poems"]
+const adapters = names.map((id) => ({ id, path: join(folder, id) }))
+const { greedy } = JSON.parse(readFileSync(join(folder, "expected.json"), "utf8")) as {
+  readonly greedy: Readonly<Record<string, readonly number[]>>
+}
+const { vocabulary } = folderLanguage(fixtureFolder("llama"), 320)
+const textOf = (ids: readonly number[]): string =>
+  new TextDecoder().decode(Buffer.concat(ids.map((id) => vocabulary.bytesOf(id))), { stream: true })
+
+const messages = expectedOf("llama").chat.map(
+  ({ role, content }): ChatMessage => ({
+    role: role as "system",
+    content: [{ type: "text", text: content }],
+  }),
+)
+const asked = (id?: string, more: Partial<Adapter> = {}) =>
+  chatRequest("", {
+    messages,
+    maxTokens: 16,
+    ...(id !== undefined && { adapter: { id, strength: 1, ...more } }),
+  })
+const wanted = (id?: string): string =>
+  textOf(id === undefined ? expectedOf("llama").greedy : greedy[id]!)
+const open = (precision: string) =>
+  fixture.open("chat", fixtureFolder("llama"), { adapters, options: { precision } })
+
+test("requests with different adapters and none run together, each as with PEFT", async () => {
+  const model = await open("fp32")
+  expect(model.adapters).toEqual(names)
+  const all = [undefined, "legal", "poems", undefined, "poems", "legal"]
+  const answers = await Promise.all(all.map((id) => answer(model, asked(id))))
+  expect(answers.map(({ text }) => text)).toEqual(all.map(wanted))
+  expect(wanted("legal")).not.toBe(wanted("poems"))
+  const bytes = model.stats?.().adapterBytes
+  expect(bytes).toBeGreaterThan(0)
+  expect(bytes).toBeLessThan(2 ** 22)
+})
+
+test("no adapter reads what another has left in the prefix cache", async () => {
+  const model = await open("fp32")
+  const texts = async (id?: string, more: Partial<Adapter> = {}) =>
+    (await answer(model, asked(id, more))).text
+  for (let round = 0; round < 2; round++)
+    for (const id of ["legal", undefined, "poems"]) expect(await texts(id)).toBe(wanted(id))
+  const half = await texts("legal", { strength: 0.5 })
+  expect(half).not.toBe(wanted("legal"))
+  expect(await texts("legal", { strength: 0.5 })).toBe(half)
+  expect(await texts("legal", { strength: 0 })).toBe(wanted())
+})
+
+test("answers of one model without adapters are those of an entry that has some", async () => {
+  const bare = await fixture.open("chat", fixtureFolder("llama"), {
+    options: { precision: "int8" },
+  })
+  const model = await open("int8")
+  const say = async (of: LoadedModel<"chat">) => (await answer(of, asked())).text
+  expect(await say(model)).toBe(await say(bare))
+  expect(bare.stats?.()).not.toHaveProperty("adapterBytes")
+})
+
+test("an adapter that the model lacks is refused by name", async () => {
+  const model = await open("fp32")
+  expect(await failureOf(model.task.plan(asked("other"), context()))).toMatchObject({
+    code: "unsupported_parameter",
+    param: "adapter",
+    message: expect.stringContaining("'other'"),
+  })
+})
