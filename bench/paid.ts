@@ -1,37 +1,38 @@
-// What authentication, limits, hold and settlement add to a call, and how many calls a second they
-// leave. `npm run build && node --import tsx bench/paid.ts [--rounds 7] [--ms 4000]`
+// What authentication, limits, hold and settlement add to a call at three loads, and how many calls
+// a second they leave. `npm run build && node --import tsx bench/paid.ts [--rounds 3] [--ms 3000]`
+// `--profile`: where the server spends its CPU time instead.
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { codeInWords } from "./deployment/code.ts"
 import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
-import {
-  type OpenLoadClient,
-  type OpenLoadResult,
-  startOpenLoadClient,
-} from "./deployment/load-client.ts"
+import { type OpenLoadClient, startOpenLoadClient } from "./deployment/load-client.ts"
 import { startPostgres } from "./deployment/postgres-server.ts"
 import { startServer } from "./deployment/server-process.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { readOptions } from "./measure/options.ts"
-import { alternate, median, medianOf, type Rounds } from "./measure/rounds.ts"
-import { figure, printTable } from "./measure/table.ts"
-import { cpuUsOf } from "./measure/timed-calls.ts"
-import { type Held, highestRate, holdsInWords } from "./paid/hold.ts"
+import { printProfile, profilingInto } from "./measure/profile.ts"
+import { alternate } from "./measure/rounds.ts"
+import { cpuUsOf, cpuUsOfAll } from "./measure/timed-calls.ts"
+import { type Held, highestRate } from "./paid/hold.ts"
+import {
+  keyOf,
+  loads,
+  printHeld,
+  printLoad,
+  type Result,
+  type Side,
+  sideNames,
+} from "./paid/report.ts"
 import { record, startBarePeer } from "./path/http-layers.ts"
 import { shortChatBody } from "./path/requests.ts"
 
-const options = readOptions({ rounds: 7, ms: 4000 })
+const options = readOptions({ rounds: 3, ms: 3000 })
 const startedMs = performance.now()
 const connections = 64
-const offered = 1_000
+/** Where the search for the highest load begins, and the load under which a profile is taken. */
+const firstGuess = 1_000
 const path = "/v1/chat/completions"
-const goal = { medianMs: 2, p95Ms: 5 }
-
-const sides = {
-  with: "rakit, with all of it",
-  without: "rakit, without",
-  bare: "limit: bare node:http, same bytes",
-}
-type Side = keyof typeof sides
-const sideNames = Object.keys(sides) as Side[]
 
 interface Target {
   readonly name: Side
@@ -39,79 +40,51 @@ interface Target {
   readonly pid: number
 }
 
-type Result = OpenLoadResult & { readonly cpuUs: number }
-
 const offer = async (
   client: OpenLoadClient,
   { url, pid }: Target,
   perSecond: number,
-  ms: number,
+  ms = options.ms,
 ): Promise<Result> => {
-  const beforeUs = cpuUsOf(pid) ?? Number.NaN
-  const result = await client.run({
-    url,
-    path,
-    method: "POST",
-    headers: keyed,
-    body: JSON.stringify(shortChatBody),
-    connections,
-    perSecond,
-    ms,
-  })
-  return { ...result, cpuUs: ((cpuUsOf(pid) ?? Number.NaN) - beforeUs) / ((perSecond * ms) / 1000) }
-}
-
-const printAdded = (rounds: Rounds<Result>) => {
-  const middle = (side: Side, of: (result: Result) => number) => figure(medianOf(rounds, side, of))
-  const failures = (side: Side) =>
-    String((rounds.get(side) ?? []).reduce((sum, one) => sum + one.failures, 0))
-  const rows = sideNames.map((side) => [
-    sides[side],
-    middle(side, ({ achieved }) => achieved),
-    middle(side, ({ medianMs }) => medianMs),
-    middle(side, ({ p95Ms }) => p95Ms),
-    middle(side, ({ p99Ms }) => p99Ms),
-    middle(side, ({ cpuUs }) => cpuUs),
-    failures(side),
-  ])
-  printTable(
-    `${offered} calls/s offered`,
-    ["", "answered/s", "median ms", "p95 ms", "p99 ms", "CPU us a call", "failures"],
-    rows,
-  )
-  const added = (of: (result: Result) => number) =>
-    median(
-      (rounds.get("with") ?? []).map((one, round) => of(one) - of(rounds.get("without")![round]!)),
-    )
-  console.log(
-    `  added by authentication, limits, hold and settlement: median ${figure(added(({ medianMs }) => medianMs))} ms (goal: under ${goal.medianMs}), p95 ${figure(added(({ p95Ms }) => p95Ms))} ms (goal: under ${goal.p95Ms})`,
-  )
-}
-
-const printHeld = (held: ReadonlyMap<Side, Held>) => {
-  const rows = sideNames.map((side) => {
-    const { perSecond, result } = held.get(side)!
-    return [
-      sides[side],
-      figure(perSecond),
-      figure(result?.medianMs ?? Number.NaN),
-      figure(result?.p95Ms ?? Number.NaN),
-    ]
-  })
-  printTable(
-    `the most that is held (${holdsInWords})`,
-    ["", "calls/s", "median ms", "p95 ms"],
-    rows,
-  )
-}
-
-const measure = async (deployments: Readonly<Record<"with" | "without", Deployment>>) => {
-  const stops: (() => unknown)[] = []
-  const kept = <A extends { stop(): unknown }>(running: A): A => {
-    stops.unshift(() => running.stop())
-    return running
+  const cpuUs = () => cpuUsOf(pid) ?? Number.NaN
+  const databaseUs = () => (postgres.pid === undefined ? Number.NaN : cpuUsOfAll(postgres.pid))
+  const before = [cpuUs(), databaseUs()] as const
+  const body = JSON.stringify(shortChatBody)
+  const load = { connections, perSecond, ms }
+  const job = { url, path, method: "POST", headers: keyed, body, ...load } as const
+  const result = await client.run(job)
+  const calls = (perSecond * ms) / 1000
+  return {
+    ...result,
+    cpuUs: (cpuUs() - before[0]) / calls,
+    databaseUs: (databaseUs() - before[1]) / calls,
   }
+}
+
+const warm = async (client: OpenLoadClient, target: Target) => {
+  for (const rate of [firstGuess / 4, firstGuess / 2, firstGuess])
+    await offer(client, target, rate, options.ms / 2)
+}
+
+type Deployments = Readonly<Record<"with" | "without", Deployment>>
+
+/** Collects how to stop what was started; stops in reverse order. */
+const withStops = async (
+  run: (kept: <A extends { stop(): unknown }>(running: A) => A) => Promise<void>,
+) => {
+  const stops: (() => unknown)[] = []
   try {
+    await run((running) => {
+      stops.unshift(() => running.stop())
+      return running
+    })
+  } finally {
+    for (const stop of stops) await stop()
+  }
+}
+
+const measure = (deployments: Deployments) =>
+  withStops(async (kept) => {
     const client = kept(startOpenLoadClient())
     const servers = {
       with: kept(await startServer(deployments.with)),
@@ -122,23 +95,36 @@ const measure = async (deployments: Readonly<Record<"with" | "without", Deployme
     const targets: readonly Target[] = Object.entries({ ...servers, bare }).map(
       ([name, { url, pid }]) => ({ name: name as Side, url, pid }),
     )
-    // a warm-up, not counted
-    for (const target of targets)
-      for (const rate of [offered / 4, offered / 2, offered])
-        await offer(client, target, rate, options.ms / 2)
-    const rounds = await alternate(targets, options.rounds, (target) =>
-      offer(client, target, offered, options.ms),
-    )
-    printAdded(rounds)
+    for (const target of targets) await warm(client, target)
     const held = new Map<Side, Held>()
     for (const target of targets)
       held.set(
         target.name,
-        await highestRate(offered, (perSecond) => offer(client, target, perSecond, options.ms)),
+        await highestRate(firstGuess, (perSecond) => offer(client, target, perSecond)),
       )
+    const highest = held.get("with")!.perSecond
+    const sides = loads.flatMap((load) =>
+      targets.map((target) => ({ name: keyOf(target.name, load.name), target, load })),
+    )
+    const rounds = await alternate(sides, options.rounds, ({ target, load }) =>
+      offer(client, target, Math.round(highest * load.share)),
+    )
+    for (const load of loads) printLoad(rounds, load, highest)
     printHeld(held)
-  } finally {
-    for (const stop of stops) await stop()
+  })
+
+const profile = async (deployments: Deployments) => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-profile-"))
+  for (const name of ["with", "without"] as const) {
+    const own = join(folder, name)
+    await withStops(async (kept) => {
+      const client = kept(startOpenLoadClient())
+      const { url, pid } = kept(await startServer(deployments[name], profilingInto(own)))
+      const target = { name, url, pid }
+      await warm(client, target)
+      for (let round = 0; round < options.rounds; round++) await offer(client, target, firstGuess)
+    })
+    printProfile(sideNames[name], own)
   }
 }
 
@@ -163,7 +149,7 @@ try {
   console.log(
     `rounds   ${options.rounds}, alternating, ${options.ms} ms for each side; medians of the rounds, times from when a call was due`,
   )
-  await measure(deployments)
+  await (options.profile ? profile(deployments) : measure(deployments))
   printLoadAfter(startedMs)
 } finally {
   for (const { remove } of Object.values(deployments)) remove()

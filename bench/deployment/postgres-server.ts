@@ -11,6 +11,8 @@ export interface PostgresServer {
   readonly about: string
   /** URL of an empty database; undefined: the server under test starts its embedded one. */
   readonly url: string | undefined
+  /** Absent where it is not ours. */
+  readonly pid?: number | undefined
   stop(): Promise<void>
 }
 
@@ -113,7 +115,12 @@ const startDebian = async (version: string): Promise<PostgresServer> => {
   }
   const url = `postgres://bench:${password}@127.0.0.1:${port}/postgres`
   try {
-    return { about: `PostgreSQL ${await untilItAnswers(url)}, default settings`, url, stop }
+    return {
+      about: `PostgreSQL ${await untilItAnswers(url)}, default settings`,
+      url,
+      pid: child.pid,
+      stop,
+    }
   } catch (error) {
     await stop()
     throw error

@@ -69,11 +69,14 @@ const spawnQuiet = (
 }
 
 /** `rakit serve` as a process of its own. Its log goes to a file, as under a service manager. */
-export const startServer = async ({ folder, config, env }: Deployment): Promise<ServerProcess> => {
+export const startServer = async (
+  { folder, config, env }: Deployment,
+  nodeArgs: readonly string[] = [],
+): Promise<ServerProcess> => {
   const logFile = join(folder, "log")
   const log = openSync(logFile, "a")
   const startedMs = performance.now()
-  const child = spawnQuiet(["runtime/rakit.js", "serve", config], env, log)
+  const child = spawnQuiet([...nodeArgs, "runtime/rakit.js", "serve", config], env, log)
   closeSync(log)
   const lastWords = () => readFileSync(logFile, "utf8").slice(-2_000)
   try {

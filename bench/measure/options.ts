@@ -5,6 +5,8 @@ export interface Options {
   readonly rounds: number
   /** Duration of one measurement of one side. */
   readonly ms: number
+  /** Where the server spends its CPU time, in place of the measurement. */
+  readonly profile: boolean
 }
 
 const positive = (name: string, text: string | undefined, fallback: number): number => {
@@ -13,9 +15,16 @@ const positive = (name: string, text: string | undefined, fallback: number): num
   return value
 }
 
-export const readOptions = (fallback: Options): Options => {
-  const { values } = parseArgs({ options: { rounds: { type: "string" }, ms: { type: "string" } } })
+export const readOptions = (fallback: Omit<Options, "profile">): Options => {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: "string" },
+      ms: { type: "string" },
+      profile: { type: "boolean" },
+    },
+  })
   return {
+    profile: values.profile === true,
     rounds: Math.ceil(positive("rounds", values.rounds, fallback.rounds)),
     ms: positive("ms", values.ms, fallback.ms),
   }

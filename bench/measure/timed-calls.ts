@@ -40,6 +40,19 @@ export const cpuUsOf = (pid: number): number | undefined => {
   }
 }
 
+const childrenOf = (pid: number): readonly number[] => {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+    return text.split(" ").filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
+
+/** That of a process and its children, those of PostgreSQL's connections for example. */
+export const cpuUsOfAll = (pid: number): number =>
+  [pid, ...childrenOf(pid)].reduce((sum, one) => sum + (cpuUsOf(one) ?? 0), 0)
+
 /** Warms up with sixteen calls at a time: one at a time would make too few for the JIT. */
 export const warmUp = async (side: Side, ms: number): Promise<void> => {
   const untilMs = performance.now() + ms
