@@ -18,7 +18,7 @@ export default defineConfig({
     include: ["{core,plugins,runtime,testing,config,examples,bench,docs}/**/*.test.ts"],
     globalSetup: ["testing/global-setup.ts"],
     pool: "forks",
-    // loading effect and koa anew for each of a hundred files took half of the time; no test leaves
+    // loading effect anew for each of a hundred files took half of the time; no test leaves
     // state in a module
     isolate: false,
     maxWorkers: 2,

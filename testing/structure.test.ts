@@ -4,7 +4,6 @@ import { runsItsContracts } from "./structure/contracts.ts"
 import { importsInNoCircle } from "./structure/import-cycles.ts"
 import {
   keepsContainerAtBoot,
-  keepsKoaInRuntime,
   keepsQueriesInPlugins,
   knocksAtTheDoor,
   knowsNoPluginByName,
@@ -54,7 +53,6 @@ const rules: Readonly<Record<string, Rule>> = {
   "runtime knows no plugin by name": knowsNoPluginByName,
   "what runs never imports what tests": leavesTestsAlone,
   "a folder imports only the layers below it": keepsToItsLayer,
-  "koa only in runtime": keepsKoaInRuntime,
   "tsyringe only in plugin.ts and boot": keepsContainerAtBoot,
   "kysely only in plugins": keepsQueriesInPlugins,
   "no import cycle": importsInNoCircle(() => true, false),
@@ -168,7 +166,6 @@ const broken: Readonly<Record<keyof typeof rules, Source>> = {
     path: "plugins/backend-onnx/weights/a.ts",
     text: 'import type { Vocabulary } from "../tokenizer/vocabulary.ts"',
   },
-  "koa only in runtime": { path: "plugins/a/a.ts", text: 'import type { Context } from "koa"' },
   "tsyringe only in plugin.ts and boot": {
     path: "plugins/a/inner/plugin.ts",
     text: 'import { container } from "tsyringe"',

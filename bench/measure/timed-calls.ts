@@ -49,7 +49,7 @@ const childrenOf = (pid: number): readonly number[] => {
   }
 }
 
-/** That of a process and its children, those of PostgreSQL's connections for example. */
+/** The CPU time of a process and its children, as PostgreSQL has one for each connection. */
 export const cpuUsOfAll = (pid: number): number =>
   [pid, ...childrenOf(pid)].reduce((sum, one) => sum + (cpuUsOf(one) ?? 0), 0)
 

@@ -12,9 +12,9 @@ export type Side = keyof typeof sideNames
 const sides = Object.keys(sideNames) as Side[]
 
 export type Result = OpenLoadResult & {
-  /** Of the server's process. */
+  /** The server's process. */
   readonly cpuUs: number
-  /** Of PostgreSQL's processes; NaN where they are not ours. */
+  /** All processes of PostgreSQL; NaN where they are not ours. */
   readonly databaseUs: number
 }
 

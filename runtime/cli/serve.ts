@@ -8,7 +8,7 @@ import { serveDeployment } from "../boot/serve-deployment.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
 import type { HttpServer } from "../http/server.ts"
 import { makePullProgress } from "../progress.ts"
-import { makeLog } from "../services/log.ts"
+import { gathering, makeLog } from "../services/log.ts"
 import { version } from "../version.ts"
 import { startedText, startingLine } from "./banner.ts"
 import { errorOf, refuse } from "./refuse.ts"
@@ -53,10 +53,11 @@ const serving = (config: LoadedConfig, role: Role) =>
       const { deployment: settings } = config
       const progress = makePullProgress(process.stderr)
       const pretty = process.stderr.isTTY === true
+      const write = (lines: string) => progress.write(config.mask.line(lines))
       const log = makeLog({
         level: settings.log.level,
         pretty,
-        destination: { write: (line) => progress.write(config.mask.line(line)) },
+        destination: pretty ? { write } : gathering(write),
       })
       const deployment = yield* assemble(config, role, log)
       const server = yield* serveDeployment(deployment, {

@@ -22,6 +22,10 @@ export interface Exchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly requestId: string
+  /** Without the query; percent-encoded, as it came. */
+  readonly path: string
+  /** The query without its `?`. */
+  readonly query: string
   /** Set once the client has disconnected or a drain has timed out. */
   abortReason: AbortReason | undefined
   /** The endpoint's id or the system route's name: a label of the metrics. */
@@ -43,11 +47,8 @@ export interface Exchange {
    * costs more than parsing a request.
    */
   onAbort(listener: () => void): void
-}
-
-/** `ctx.state` of the koa app. */
-export interface State {
-  exchange: Exchange
+  /** Calls the listener when the response is closed, whole or not. */
+  onClose(listener: () => void): void
 }
 
 /** Visible ASCII without quotes, angle brackets and backslash: safe in logs, shells and HTML. */
@@ -57,16 +58,35 @@ const validRequestId = /^[A-Za-z0-9!#$%&()*+,\-./:;=?@[\]^_{|}~]{1,128}$/
 export const requestIdOf = (incoming: string | readonly string[] | undefined): string =>
   typeof incoming === "string" && validRequestId.test(incoming) ? incoming : `req_${randomText(24)}`
 
+/** A proxy may send the whole address (RFC 9112, section 3.2.2). */
+const originOf = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i
+
+/** Path and query of a request's target. */
+const targetOf = (url: string): readonly [path: string, query: string] => {
+  const local = url.startsWith("/") ? url : url.replace(originOf, "") || "/"
+  const hash = local.indexOf("#")
+  const target = hash < 0 ? local : local.slice(0, hash)
+  const mark = target.indexOf("?")
+  return mark < 0 ? [target, ""] : [target.slice(0, mark), target.slice(mark + 1)]
+}
+
+// a socket may fail at any time; 'close' follows, and is handled
+const ignore = () => {}
+
 export const makeExchange = (
   req: IncomingMessage,
   res: ServerResponse,
   requestId: string,
 ): Exchange => {
   let onAbort: (() => void) | undefined
+  const onClose: (() => void)[] = []
+  const [path, query] = targetOf(req.url ?? "/")
   const exchange: Exchange = {
     req,
     res,
     requestId,
+    path,
+    query,
     abortReason: undefined,
     endpoint: "(none)",
     route: "(none)",
@@ -85,12 +105,12 @@ export const makeExchange = (
       onAbort = listener
       if (exchange.abortReason !== undefined) listener()
     },
+    onClose: (listener) => void onClose.push(listener),
   }
   res.once("close", () => {
     if (!res.writableFinished) exchange.abort("gone")
+    for (const listener of onClose) listener()
   })
-  // a socket may fail at any time; 'close' follows, and is handled
-  const ignore = () => {}
   req.on("error", ignore)
   res.on("error", ignore)
   return exchange

@@ -1,5 +1,5 @@
 /**
- * The HTTP server of a deployment: koa on Node's server. The steps of a request, each with the
+ * The HTTP server of a deployment: a handler on Node's server. The steps of a request, each with the
  * errors that it may return:
  *
  *  1. Node's parser                       400 invalid_http, 408 request_timeout, 431 headers_too_large      connection/client-errors.ts
@@ -40,7 +40,7 @@ import { expectsContinue } from "./request/expect-continue.ts"
 import { makeReclaim } from "./request/reclaim.ts"
 import { makeTurns } from "./request/turns.ts"
 import { makeCors } from "./response/cors.ts"
-import { answerUnrouted, makeRoutes, type RouteDeps } from "./routes.ts"
+import { makeRoutes, makeServe, type RouteDeps } from "./routes.ts"
 import { makeReadiness } from "./system/health.ts"
 import { makeObserver } from "./system/observe.ts"
 import { openScrape, type ScrapeSettings, serveMetrics } from "./system/scrape.ts"
@@ -179,10 +179,9 @@ export const makeHttpServer = (
       observer,
       cors,
       isDraining: () => drainer.isDraining,
-      routes: () => routing.routes().serve,
-      unrouted: answerUnrouted(routing.isPublished, routing.routes, cors, lingerMs),
+      route: makeServe(routing.isPublished, routing.routes, { cors, timings }),
     })
-    handleRequests(server, app.callback())
+    handleRequests(server, app)
     answerClientErrors(server, inFlight, log, lingerMs)
     serveHalfClosed(server, inFlight, timings.halfClosedCheckMs)
     yield* untilPortFree(options.host, options.port, timings, log)

@@ -1,13 +1,18 @@
-import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from "pino"
 import type { EventName, Fields, Log } from "../../core/services/log.ts"
-import { redact, redactText } from "./redact.ts"
+import { mayHoldSecret, redact, redactNames, redactText } from "./redact.ts"
+
+export interface Destination {
+  write(text: string): void
+  /** Writes what was gathered, if the destination gathers. */
+  flush?(): void
+}
 
 export interface LogOptions {
   readonly level: "debug" | "info" | "warn" | "error" | "silent"
   /** Lines for people instead of JSON. */
   readonly pretty?: boolean
   /** `stdout` by default; or anything with `write(text)`. */
-  readonly destination?: "stdout" | "stderr" | DestinationStream
+  readonly destination?: "stdout" | "stderr" | Destination
 }
 
 const shownValue = (value: unknown): string =>
@@ -25,7 +30,7 @@ const prettyLine = (line: string): string => {
 }
 
 /** Turns pino's JSON lines into lines for people. */
-const prettyLines = (target: DestinationStream): DestinationStream => ({
+const prettyLines = (target: Destination): Destination => ({
   write: (line) => {
     let text = line
     try {
@@ -37,24 +42,69 @@ const prettyLines = (target: DestinationStream): DestinationStream => ({
   },
 })
 
-const streamOf = (target: LogOptions["destination"] = "stdout"): DestinationStream => {
+const streamOf = (target: LogOptions["destination"] = "stdout"): Destination => {
   if (typeof target === "object") return target
-  return destination(target === "stdout" ? 1 : 2)
+  const stream = target === "stdout" ? process.stdout : process.stderr
+  return { write: (text) => void stream.write(text) }
 }
 
-const wrap = (logger: Logger): Log => {
-  const at =
-    (level: "debug" | "info" | "warn" | "error") =>
-    (event: EventName, message: string, fields: Fields = {}): void => {
-      if (logger.isLevelEnabled(level))
-        logger[level]({ event, ...redact(fields) }, redactText(message))
+/** How long a line may wait for others. */
+const gatherMs = 10
+
+/**
+ * Writes lines together: a call to the system for each would cost more than the line itself. They
+ * wait for `flush`, the end of the process, or a few milliseconds.
+ */
+export const gathering = (write: (text: string) => void): Required<Destination> => {
+  let waiting = ""
+  const flush = () => {
+    const text = waiting
+    waiting = ""
+    if (text !== "") write(text)
+  }
+  process.once("exit", flush)
+  return {
+    write: (line) => {
+      if (waiting === "") setTimeout(flush, gatherMs).unref()
+      waiting += line
+    },
+    flush,
+  }
+}
+
+const levels = ["debug", "info", "warn", "error", "silent"] as const
+type Level = (typeof levels)[number]
+
+/** As members of a JSON object, each with a comma before it. */
+const members = (fields: Fields): string => {
+  const inner = JSON.stringify(fields).slice(1, -1)
+  return inner && `,${inner}`
+}
+
+/** The line without secrets. What looks like one is rare, so that texts are searched only then. */
+const lineOf = (head: string, event: EventName, message: string, fields: Fields): string => {
+  const of = (shown: Fields, msg: string) =>
+    `${head}${new Date().toISOString()}","event":"${event}"${members(shown)},"msg":${JSON.stringify(msg)}}`
+  const line = of(redactNames(fields), message)
+  return mayHoldSecret(line) ? of(redact(fields), redactText(message)) : line
+}
+
+const makeLogOf = (least: Level, stream: Destination, ofLog: Fields): Log => {
+  const at = (level: Level) => {
+    if (levels.indexOf(level) < levels.indexOf(least)) return () => {}
+    const head = `{"level":"${level}"${members(ofLog)},"time":"`
+    const isUrgent = level === "warn" || level === "error"
+    return (event: EventName, message: string, fields: Fields = {}): void => {
+      stream.write(`${lineOf(head, event, message, fields)}\n`)
+      if (isUrgent) stream.flush?.()
     }
+  }
   return {
     debug: at("debug"),
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    with: (fields) => wrap(logger.child(redact(fields))),
+    with: (fields) => makeLogOf(least, stream, { ...ofLog, ...redact(fields) }),
   }
 }
 
@@ -65,11 +115,5 @@ const wrap = (logger: Logger): Log => {
  */
 export const makeLog = (options: LogOptions): Log => {
   const stream = streamOf(options.destination)
-  const settings = {
-    level: options.level,
-    base: null,
-    timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (level: string) => ({ level }) },
-  }
-  return wrap(pino(settings, options.pretty ? prettyLines(stream) : stream))
+  return makeLogOf(options.level, options.pretty ? prettyLines(stream) : stream, {})
 }

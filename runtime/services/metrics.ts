@@ -1,5 +1,6 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
+import { collectDefaultMetrics, Registry } from "prom-client"
 import type { Metrics } from "../../core/services/metrics.ts"
+import { makeCounter, makeGauge, makeHistogram } from "./series.ts"
 
 export interface ExposedMetrics extends Metrics {
   /** The Prometheus text format. */
@@ -14,42 +15,20 @@ export interface ExposedMetrics extends Metrics {
 export const makeMetrics = (): ExposedMetrics => {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const once = <M>(name: string, make: () => M): M =>
-    (registry.getSingleMetric(name) as M | undefined) ?? make()
-  const registers = [registry]
+  const made = new Map<string, unknown>()
+  const once = <M>(name: string, make: () => M): M => {
+    const metric = (made.get(name) as M | undefined) ?? make()
+    made.set(name, metric)
+    return metric
+  }
   const updates: (() => void)[] = []
   return {
-    counter: (name, help, labelNames = []) => {
-      const counter = once(
-        name,
-        () => new Counter({ name, help, labelNames: [...labelNames], registers }),
-      )
-      return { add: (n, labels = {}) => counter.inc(labels, n) }
-    },
-    gauge: (name, help, labelNames = []) => {
-      const gauge = once(
-        name,
-        () => new Gauge({ name, help, labelNames: [...labelNames], registers }),
-      )
-      return {
-        set: (n, labels = {}) => gauge.set(labels, n),
-        add: (n, labels = {}) => gauge.inc(labels, n),
-      }
-    },
-    histogram: (name, help, buckets, labelNames = []) => {
-      const histogram = once(
-        name,
-        () =>
-          new Histogram({
-            name,
-            help,
-            buckets: [...buckets],
-            labelNames: [...labelNames],
-            registers,
-          }),
-      )
-      return { observe: (n, labels = {}) => histogram.observe(labels, n) }
-    },
+    counter: (name, help, labelNames = []) =>
+      once(name, () => makeCounter({ name, help, labelNames }, registry)),
+    gauge: (name, help, labelNames = []) =>
+      once(name, () => makeGauge({ name, help, labelNames }, registry)),
+    histogram: (name, help, buckets, labelNames = []) =>
+      once(name, () => makeHistogram({ name, help, labelNames }, buckets, registry)),
     onRead: (update) => void updates.push(update),
     expose: () => {
       for (const update of updates) update()

@@ -1,4 +1,4 @@
-import { Cause, Effect, type Scope, Stream } from "effect"
+import { Cause, Channel, Effect, Exit, Pull, Scope, Stream } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import type { ModelContext, Task } from "../../core/ports/model.ts"
 import type { Clock } from "../../core/services/clock.ts"
@@ -40,6 +40,7 @@ export class RequestWatch {
   usage = noUsage
   private state: RequestState | undefined
   private readonly reasons: string[] = []
+  private reason = "abort"
   private readonly arrivedMs: number
   private startedMs = 0
   private scheduledMs: number | undefined
@@ -116,35 +117,43 @@ export class RequestWatch {
     })
   }
 
-  /** `whole`: the reason of a stream that ends without saying one, as those of embeddings do. */
+  /** Notes how the stream ended, as a pull of it says. */
+  private pulled<Event>(
+    exit: Exit.Exit<readonly Event[], ApiError | Cause.Done>,
+    whole: string,
+  ): void {
+    if (Exit.isSuccess(exit)) this.heard(exit.value)
+    else if (Pull.isDoneCause(exit.cause)) this.reason = whole
+    else if (!Cause.hasInterruptsOnly(exit.cause)) this.reason = "error"
+  }
+
+  /**
+   * `whole`: the reason of a stream that ends without saying one, as those of embeddings do. One
+   * layer around the stream, as it is there for every request.
+   */
   observe<Event>(
     run: Stream.Stream<Event, ApiError>,
     whole: string,
   ): Stream.Stream<Event, ApiError> {
-    let reason = "abort"
-    const watching: Effect.Effect<void, never, Scope.Scope> = Effect.acquireRelease(
-      Effect.sync(() => this.begin()),
-      () => Effect.sync(() => this.end(reason)),
-    )
-    const ended = Effect.sync(() => {
-      reason = whole
-    })
-    return Stream.unwrap(
-      Effect.as(
-        watching,
-        run.pipe(
-          Stream.mapArray((events) => {
-            this.heard(events)
-            return events
-          }),
-          Stream.onError((cause) =>
-            Effect.sync(() => {
-              if (!Cause.hasInterruptsOnly(cause)) reason = "error"
-            }),
+    const channel = Stream.toChannel(run)
+    return Stream.fromChannel(
+      Channel.fromTransform((_: unknown, scope) => {
+        this.begin()
+        return Effect.map(
+          Effect.andThen(
+            Scope.addFinalizer(
+              scope,
+              Effect.sync(() => this.end(this.reason)),
+            ),
+            Channel.toPullScoped(channel, scope),
           ),
-          Stream.concat(Stream.drain(Stream.fromEffect(ended))),
-        ),
-      ),
+          (pull) =>
+            Effect.onExit(pull, (exit) => {
+              this.pulled(exit, whole)
+              return Effect.void
+            }),
+        )
+      }),
     )
   }
 }

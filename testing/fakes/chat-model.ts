@@ -65,16 +65,14 @@ const stepsOf = (
   { events, ends }: ReturnType<typeof speech>,
   inputTokens: number,
 ): readonly FakeStep<ChatEvent>[] => {
-  const usage = (outputTokens: number) =>
-    usageOf({
-      inputTokens,
-      outputTokens,
-      reasoningTokens: events.slice(0, outputTokens).filter((event) => event.type === "reasoning")
-        .length,
-    })
-  const tokens = events.map((event, index) => ({ events: [event], usage: usage(index + 1) }))
+  let reasoningTokens = 0
+  const usage = (outputTokens: number) => usageOf({ inputTokens, outputTokens, reasoningTokens })
+  const tokens = events.map((event, index) => {
+    if (event.type === "reasoning") reasoningTokens++
+    return { events: [event], usage: usage(index + 1) }
+  })
   return [
-    { events: [], usage: usage(0) },
+    { events: [], usage: usageOf({ inputTokens, outputTokens: 0, reasoningTokens: 0 }) },
     ...tokens,
     { events: [{ type: "finish", reason: ends }], usage: usage(events.length) },
   ]
@@ -85,6 +83,7 @@ const answersOf = (
   steps: readonly FakeStep<ChatEvent>[],
   answers: number,
 ): readonly FakeStep<ChatEvent>[] => {
+  if (answers === 1) return steps
   let before = steps[0]!.usage
   return steps.flatMap(({ events, usage }, step) => {
     const more = {

@@ -43,6 +43,10 @@ export const runSteps = <Request, Event>(
   made: readonly FakeStep<Event>[],
 ): Stream.Stream<Event, ApiError> =>
   Stream.suspend(() => {
+    if (pace.atOnce && pace.forgets && !pace.before) {
+      context.meter(id, made.at(-1)!.usage)
+      return Stream.fromArray(made.flatMap(({ events }) => events))
+    }
     const steps = pace.atOnce
       ? [{ events: made.flatMap(({ events }) => events), usage: made.at(-1)!.usage }]
       : made

@@ -78,11 +78,6 @@ export const leavesTestsAlone: Rule = (source) => {
     .map((path) => `imports ${path}, but what runs never imports what tests`)
 }
 
-export const keepsKoaInRuntime: Rule = (source) =>
-  source.path.startsWith("runtime/") || !uses(source, "koa", "@koa/router")
-    ? []
-    : ["imports koa, but koa lives only in runtime/"]
-
 const seesContainer =
   /^(core\/(tokens|plugin)\.ts|plugins\/[^/]+\/plugin\.ts|runtime\/boot(\/.*)?\.ts)$/
 export const keepsContainerAtBoot: Rule = (source) =>

@@ -46,7 +46,7 @@ const closeSoon = (socket: Duplex, lingerMs: number) => {
 }
 
 /**
- * Replies to what Node's parser refuses: koa never sees it. At most one reply a connection, and
+ * Replies to what Node's parser refuses: no handler sees it. At most one reply a connection, and
  * none inside of another reply.
  */
 export const answerClientErrors = (

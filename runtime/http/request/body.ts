@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http"
 import type { Readable } from "node:stream"
 import { createGunzip } from "node:zlib"
 import { Effect, type Scope } from "effect"
-import { type ApiError, apiError, isApiError } from "../../../core/errors.ts"
+import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 import { defaultBounds, type Endpoint } from "../../../core/ports/endpoint.ts"
 import type { Exchange } from "../exchange.ts"
@@ -10,6 +10,7 @@ import { type BodyBudget, type Reservation, smallBodyBytes } from "./body-budget
 import { readyForBody } from "./expect-continue.ts"
 import { JsonReader, requireJsonType } from "./json.ts"
 import { formBytes, readMultipart } from "./multipart.ts"
+import { nextBytes } from "./next-bytes.ts"
 import type { Turns } from "./turns.ts"
 
 export interface BodyDeps {
@@ -49,7 +50,6 @@ const tooMuchText = (maxBytes: number) =>
     "payload_too_large",
     `The body has more than ${megabytes(maxBytes)} outside of data URIs, the limit of this endpoint.`,
   )
-const tooSlow = () => apiError("request_timeout", "The body arrives too slowly.")
 
 type Encoding = "identity" | "gzip"
 
@@ -98,43 +98,20 @@ const unpacked = (req: IncomingMessage, limit: SizeLimit) => {
   return { source: gunzip as Readable, close }
 }
 
-const asApiError = (cause: unknown): ApiError =>
-  isApiError(cause) ? cause : apiError("invalid_json", "The body is not valid gzip.")
-
-/**
- * The bytes that have arrived meanwhile; undefined at the end. A client that disconnects aborts the
- * exchange, which interrupts this.
- */
-const nextBytes = (source: Readable, waitMs: number): Effect.Effect<Buffer | undefined, ApiError> =>
-  Effect.callback((resume) => {
-    let timer: NodeJS.Timeout | undefined
-    const stop = () => {
-      clearTimeout(timer)
-      source.off("readable", look).off("end", look).off("error", look)
-    }
-    const end = (result: Effect.Effect<Buffer | undefined, ApiError>) => {
-      stop()
-      resume(result)
-    }
-    function look() {
-      const bytes = source.errored ? null : (source.read() as Buffer | null)
-      if (bytes) end(Effect.succeed(bytes))
-      else if (source.readableEnded) end(Effect.succeed(undefined))
-      // a request that breaks off is interrupted
-      else if (source.errored && !("httpVersion" in source))
-        end(Effect.fail(asApiError(source.errored)))
-    }
-    source.on("readable", look).on("end", look).on("error", look)
-    if (Number.isFinite(waitMs)) timer = setTimeout(() => end(Effect.fail(tooSlow())), waitMs)
-    look()
-    return Effect.sync(stop)
-  })
-
 interface Sink {
   readonly isLarge: boolean
   push(bytes: Buffer): ApiError | undefined
   readonly end: Effect.Effect<Json, ApiError>
 }
+
+/** What takes long takes turns; decoding, which follows, is a piece of work of its own. */
+const endOf = (sink: Sink, { take }: Turns): Effect.Effect<Json, ApiError> =>
+  sink.isLarge
+    ? Effect.andThen(
+        take,
+        Effect.flatMap(sink.end, (body) => Effect.as(take, body)),
+      )
+    : sink.end
 
 /** Reads up to its limit and leaves the rest in the socket; a large body waits for its turns. */
 const readInto = (
@@ -162,12 +139,7 @@ const readInto = (
       const wrong = sink.push(chunk)
       if (wrong) return yield* wrong
     }
-    if (!sink.isLarge) return yield* sink.end
-    yield* turns.take
-    const body = yield* sink.end
-    // decoding is a piece of work of its own
-    yield* turns.take
-    return body
+    return yield* endOf(sink, turns)
   })
 
 const bufferSink = (): Sink => {
@@ -182,6 +154,29 @@ const bufferSink = (): Sink => {
   }
 }
 
+/** A small body whose length was announced: a piece or two that are there at once. */
+const readSmall = (
+  sink: Sink,
+  req: IncomingMessage,
+  reservation: Reservation,
+  turns: Turns,
+): Effect.Effect<Json, ApiError> =>
+  Effect.flatMap(
+    Effect.callback<void, ApiError>((resume) => {
+      const take = (bytes: Buffer) => {
+        const refusal = reservation.grow(bytes.length) ?? sink.push(bytes)
+        if (!refusal) return
+        stop()
+        resume(Effect.fail(refusal))
+      }
+      const end = () => resume(Effect.void)
+      const stop = () => void req.off("data", take).off("end", end).pause()
+      req.on("data", take).on("end", end)
+      return Effect.sync(stop)
+    }),
+    () => endOf(sink, turns),
+  )
+
 const reserve = (reservation: Reservation, bytes: number): Effect.Effect<void, ApiError> =>
   Effect.suspend(() => reservation.grow(bytes) ?? Effect.void)
 
@@ -190,6 +185,10 @@ const announcedBytes = (req: IncomingMessage, encoding: Encoding): number => {
   const bytes = encoding === "identity" ? Number(req.headers["content-length"] ?? 0) : 0
   return bytes > smallBodyBytes ? bytes : 0
 }
+
+/** Node reads no more of a body than was announced. */
+const isSmall = ({ headers }: IncomingMessage): boolean =>
+  Number(headers["content-length"] ?? Number.NaN) <= smallBodyBytes
 
 const readWhole = (
   exchange: Exchange,
@@ -212,10 +211,15 @@ const readWhole = (
       tooMuchText: () => tooMuchText(maxTextBytes),
       hashes: endpoint.creates === true && req.headers["idempotency-key"] !== undefined,
     })
+    const sink = isJson ? json : bufferSink()
+    if (encoding === "identity" && isSmall(req)) {
+      const body = yield* readSmall(sink, req, reservation, deps.turns)
+      return { body, digest: isJson ? json.digest() : undefined }
+    }
     const { source, close } =
       encoding === "gzip" ? unpacked(req, limit) : { source: req, close: () => void req.pause() }
     const body = yield* Effect.ensuring(
-      readInto(isJson ? json : bufferSink(), source, limit, reservation, deps),
+      readInto(sink, source, limit, reservation, deps),
       Effect.sync(close),
     )
     return { body, digest: isJson ? json.digest() : undefined }

@@ -6,7 +6,7 @@ import { endAfterDiscarding, leavesBodyUnread } from "../connection/linger.ts"
 import type { Exchange } from "../exchange.ts"
 import { checkPreconditions, rangeOf } from "./conditional.ts"
 import { encoded } from "./content-coding.ts"
-import { write } from "./write.ts"
+import { write, writeHead } from "./write.ts"
 
 interface Head {
   readonly status: number
@@ -24,7 +24,7 @@ export const sendText = (
   if (res.headersSent || res.destroyed) return
   const unread = leavesBodyUnread(exchange)
   if (unread) res.shouldKeepAlive = false
-  res.writeHead(status, {
+  writeHead(exchange, status, {
     ...headers,
     ...(status !== 204 && { "content-length": Buffer.byteLength(text) }),
   })
@@ -118,7 +118,10 @@ const sendEncoded = (
         streamBytes(exchange, reply, stallMs),
       )
     const { "content-length": _, "content-encoding": __, ...headers } = whole.headers ?? {}
-    if (!res.destroyed) res.writeHead(304, headers).end()
+    if (!res.destroyed) {
+      writeHead(exchange, 304, headers)
+      res.end()
+    }
     return Effect.void
   }).pipe(Effect.mapError(withCallHeaders(whole.headers)))
 
@@ -131,7 +134,7 @@ const streamBytes = (
     const { req, res } = exchange
     const open = () => {
       if (!res.headersSent && !res.destroyed)
-        res.writeHead(reply.status, { "content-type": reply.mediaType, ...reply.headers })
+        writeHead(exchange, reply.status, { "content-type": reply.mediaType, ...reply.headers })
     }
     if (req.method === "HEAD") {
       open()

@@ -5,7 +5,7 @@ import type { Json, Strings } from "../../../core/json.ts"
 import { formatRupiah } from "../../../core/money.ts"
 import type { Reply } from "../../../core/ports/endpoint.ts"
 import type { Exchange } from "../exchange.ts"
-import { write } from "./write.ts"
+import { write, writeHead } from "./write.ts"
 
 export interface SseOptions {
   readonly pingMs: number
@@ -57,7 +57,7 @@ export const sendEvents = (
     const ensureOpen = Effect.suspend(() => {
       if (exchange.streaming) return Effect.void
       if (res.destroyed) return Effect.interrupt
-      res.writeHead(reply.status, {
+      writeHead(exchange, reply.status, {
         ...streamHeaders,
         ...(canTrail(exchange) && { trailer: `${costTrailer}, ${timingTrailer}` }),
         ...reply.headers,

@@ -141,7 +141,7 @@ export const makeObserver = (
       const startMs = performance.now()
       let endMs: number | undefined
       inFlight.add(1)
-      exchange.res.once("close", () => {
+      exchange.onClose(() => {
         endMs = performance.now()
         inFlight.add(-1)
       })
