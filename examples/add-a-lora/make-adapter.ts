@@ -1,0 +1,71 @@
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+/*
+ * Writes adapter/: a LoRA of the model in ../add-a-model as PEFT saves one, with random weights of
+ * rank 4 for two matrices. `npx tsx make-adapter.ts` writes the same bytes every time.
+ */
+
+const rank = 4
+const width = 32
+const feedForward = 64
+
+const config = {
+  peft_type: "LORA",
+  task_type: "CAUSAL_LM",
+  base_model_name_or_path: "tiny",
+  r: rank,
+  lora_alpha: 8,
+  lora_dropout: 0,
+  bias: "none",
+  target_modules: ["q_proj", "down_proj"],
+}
+
+const layer = "base_model.model.model.layers.0"
+const shapes: Readonly<Record<string, readonly [number, number]>> = {
+  [`${layer}.self_attn.q_proj.lora_A.weight`]: [rank, width],
+  [`${layer}.self_attn.q_proj.lora_B.weight`]: [width, rank],
+  [`${layer}.mlp.down_proj.lora_A.weight`]: [rank, feedForward],
+  [`${layer}.mlp.down_proj.lora_B.weight`]: [width, rank],
+}
+
+/** A linear congruential generator: -0.5 to 0.5, the same numbers every time. */
+const makeRandom = () => {
+  let state = 2
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32 - 0.5
+  }
+}
+
+/** Eight bytes of length, a JSON header, then the tensors one after the other. */
+const safetensors = () => {
+  const random = makeRandom()
+  const header: Record<string, object> = {}
+  const parts: Buffer[] = []
+  let offset = 0
+  for (const [name, shape] of Object.entries(shapes)) {
+    const values = Float32Array.from({ length: shape[0] * shape[1] }, random)
+    const bytes = Buffer.from(values.buffer)
+    header[name] = { dtype: "F32", shape, data_offsets: [offset, offset + bytes.length] }
+    parts.push(bytes)
+    offset += bytes.length
+  }
+  const text = Buffer.from(JSON.stringify(header))
+  const length = Buffer.alloc(8)
+  length.writeBigUInt64LE(BigInt(text.length))
+  return Buffer.concat([length, text, ...parts])
+}
+
+/** The files of `adapter/`, by name. */
+export const files = (): Readonly<Record<string, Buffer>> => ({
+  "adapter_config.json": Buffer.from(`${JSON.stringify(config, undefined, 2)}\n`),
+  "adapter_model.safetensors": safetensors(),
+})
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const folder = join(dirname(fileURLToPath(import.meta.url)), "adapter")
+  mkdirSync(folder, { recursive: true })
+  for (const [name, bytes] of Object.entries(files())) writeFileSync(join(folder, name), bytes)
+}
