@@ -46,7 +46,6 @@ const request = (
   maxTokens,
   sampler: { temperature, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias },
   seed: 1,
-  isRepeatable: false,
   stop: [],
   ...(schema !== undefined && {
     grammar: { grammar: { kind: "schema", schema }, closeOnLength: false },

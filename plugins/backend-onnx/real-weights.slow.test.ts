@@ -123,7 +123,6 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
         kind: "generate",
         owner: "a",
         cacheBreakpoints: [],
-        isRepeatable: false,
         promptIds: Int32Array.from(ids),
         maxTokens: 15,
         seed: 1,

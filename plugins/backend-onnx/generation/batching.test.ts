@@ -108,7 +108,6 @@ describe("requests together", () => {
       promptIds: prompt(length, 5),
       sampler: hot,
       seed,
-      isRepeatable: true,
       maxTokens: 24,
     })
     const asks = [ask(200, 1), ask(130, 2), ask(70, 3), ask(200, 4)]
@@ -149,7 +148,6 @@ describe("requests together", () => {
                 maxTokens,
                 sampler: seed === undefined ? greedy : hot,
                 seed: seed ?? 0,
-                isRepeatable: seed !== undefined,
               }
               const said = await engine.ask({
                 ...ask,
@@ -172,7 +170,7 @@ describe("requests together", () => {
     const repeating = Int32Array.from({ length: 120 }, (_, i) => words[i % 5]!)
     const ask: Ask = { promptIds: repeating, sampler: greedy, maxTokens: 60, topLogprobs: 2 }
     expect((await engine.ask(ask)).text).toBe((await unspeculative.ask(ask)).text)
-    const seeded = { ...ask, sampler: hot, isRepeatable: true }
+    const seeded = { ...ask, sampler: hot }
     expect((await engine.ask(seeded)).text).toBe((await unspeculative.ask(seeded)).text)
   })
 })

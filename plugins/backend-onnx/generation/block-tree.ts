@@ -17,8 +17,6 @@ export interface Block {
   data: Float32Array
   /** A `cache_control` marker covers it, so reading it is counted in the usage. */
   marked: boolean
-  /** Computed in whole chunks at fixed boundaries, so that a request with a seed may use it. */
-  exact: boolean
 }
 
 /** Tokens `from` to `to` of a sequence, whose keys and values become a block. */
@@ -26,7 +24,6 @@ export interface NewBlock {
   readonly ids: ArrayLike<number>
   readonly from: number
   readonly to: number
-  readonly exact: boolean
 }
 
 /**
@@ -105,7 +102,7 @@ export class BlockTree {
     owner: string,
     path: readonly Block[],
     cache: KvCache,
-    { ids, from, to, exact }: NewBlock,
+    { ids, from, to }: NewBlock,
   ): Block | undefined {
     const data = this.allocate(to - from, path)
     if (!data) return undefined
@@ -120,7 +117,6 @@ export class BlockTree {
       children: new Map(),
       data,
       marked: false,
-      exact,
     }
     const siblings = this.childrenOf(owner, path) ?? new Map<string, Block>()
     if (!parent) this.roots.set(owner, siblings)

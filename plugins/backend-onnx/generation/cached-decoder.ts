@@ -22,6 +22,11 @@ export class CachedDecoder {
     this.decoder = decoder
   }
 
+  /** The same tokens have the same numbers in any chunks and any company. */
+  get isInvariant(): boolean {
+    return this.decoder.isInvariant
+  }
+
   newCache(tokens = 1, adapter?: AdapterChoice): KvCache {
     return new KvCache(this.decoder.shape, tokens, adapter)
   }

@@ -39,7 +39,6 @@ const request = fc.record({
   after: fc.constantFrom(undefined, ">", "<a>", "ab>"),
   closeOnLength: fc.boolean(),
   topLogprobs: fc.constantFrom(undefined, 2),
-  isRepeatable: fc.boolean(),
   stop: fc.constantFrom([], ["a"], ['"', "bc"]),
 })
 
@@ -78,7 +77,7 @@ test("whatever the grammar, the model, the settings and the budget: only what is
         }) as const
       const answers = await Promise.all(requests.map((of) => model.ask(askOf(of))))
       for (const [i, { text, reason, tokens: produced, end }] of answers.entries()) {
-        const { automaton, after = "", maxTokens, closeOnLength, isRepeatable } = requests[i]!
+        const { automaton, after = "", maxTokens, closeOnLength } = requests[i]!
         const from = after ? text.indexOf(after) : 0
         const document = from < 0 ? undefined : text.slice(from + after.length)
         if (end !== "done") {
@@ -93,7 +92,7 @@ test("whatever the grammar, the model, the settings and the budget: only what is
           expect(document !== undefined && matches(automaton, document)).toBe(true)
         if (closeOnLength && shortestLength(automaton) + after.length <= maxTokens)
           expect(document !== undefined && matches(automaton, document)).toBe(true)
-        if (isRepeatable) expect((await model.ask(askOf(requests[i]!))).text).toBe(text)
+        expect((await model.ask(askOf(requests[i]!))).text).toBe(text)
       }
       expect(model.watched.open).toBe(0)
     }),

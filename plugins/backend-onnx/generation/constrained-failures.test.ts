@@ -136,7 +136,6 @@ describe("a grammar that takes its time", () => {
       return {
         grammar,
         seed,
-        isRepeatable: seed % 5 === 0,
         maxTokens: 12,
         ...(seed % 2 && { topLogprobs: 1 }),
         promptIds: seed % 3 ? long : Int32Array.of(3, 4, 5),

@@ -17,8 +17,6 @@ export interface GenerateRequest {
   readonly seed: number
   /** Further answers to the prompt, by their seeds. */
   readonly furtherSeeds?: readonly number[]
-  /** The same seed gives the same text, whatever else runs and whatever the cache holds. */
-  readonly isRepeatable: boolean
   readonly stop: readonly string[]
   /** Stop strings are searched from the end of this text on; reasoning before it is not cut. */
   readonly stopAfter?: string

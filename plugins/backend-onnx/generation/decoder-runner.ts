@@ -114,20 +114,16 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
   }
 
   private async decode(decoding: readonly RunningDecode[], done: Done): Promise<void> {
-    // answers with a seed are computed alone, in buffers of their own, as batching changes rounding
-    const apart = decoding.filter(({ job }) => job.request.isRepeatable)
-    const together = decoding.filter(({ job }) => !job.request.isRepeatable)
-    for (const row of apart) await this.attempt(row, done, () => this.decodeAlone(row.job))
-    const byJob = new Map(together.map((row) => [row.job, row]))
+    const byJob = new Map(decoding.map((row) => [row.job, row]))
     const groups = this.banks
-      .arrange(together.map(({ job }) => job))
+      .arrange(decoding.map(({ job }) => job))
       .map((group) => group.map((job) => byJob.get(job)!))
     for (const group of groups) {
       const [first] = group
       if (group.length > 1) await this.decodeGroup(group, done)
       else if (first)
         await this.attempt(first, done, () =>
-          decoding.length === 1 && this.speculation && first.job.maySpeculate
+          decoding.length === 1 && this.speculation
             ? this.decodeWithDrafts(first.job)
             : this.decodeAlone(first.job),
         )

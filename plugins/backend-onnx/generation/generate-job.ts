@@ -10,7 +10,10 @@ import type { KvCache } from "./kv-cache.ts"
 import type { Beginning, Model, ReadPrompt } from "./model.ts"
 import { PromptLookup } from "./prompt-lookup.ts"
 
-/** Tokens of a prompt in one step. Chunks end at its multiples: a prefix is always computed alike. */
+/**
+ * Tokens of a prompt in one step. Chunks end at its multiples, which matters for sessions whose
+ * results depend on them.
+ */
 export const prefillChunk = 64
 
 type Stage = "prefill" | "decode"
@@ -36,7 +39,8 @@ export class GenerateJob implements DecodeRow {
     ["decode", 0],
   ])
   private begun = false
-  private exactTokens = 0
+  /** Tokens that others may take from the prefix cache, where results depend on chunks. */
+  private wholeTokens = 0
   private cacheReadTokens = 0
   private cacheWriteTokens = 0
   private produced = 0
@@ -66,10 +70,10 @@ export class GenerateJob implements DecodeRow {
   }
 
   /** Its first token is chosen in the next step, like one whose mask was late. */
-  private continueFrom({ cache, logits, exactTokens }: ReadPrompt): void {
+  private continueFrom({ cache, logits, wholeTokens }: ReadPrompt): void {
     this.begun = true
     this.cache.copyFrom(cache)
-    this.exactTokens = exactTokens
+    this.wholeTokens = wholeTokens
     this.held = logits.slice()
   }
 
@@ -111,14 +115,6 @@ export class GenerateJob implements DecodeRow {
     return this.ids.at(-1)!
   }
 
-  /**
-   * A pass over several tokens rounds differently than one over a single token, enough to flip
-   * close choices. Greedy answers and those with a seed must not depend on it.
-   */
-  get maySpeculate(): boolean {
-    return this.request.sampler.temperature > 0 && !this.request.isRepeatable
-  }
-
   /** Draft tokens from earlier occurrences in the text, at most as many as may still be written. */
   draftTokens(): readonly number[] {
     return this.lookup.draft(this.ids).slice(0, this.request.maxTokens - this.produced - 1)
@@ -142,14 +138,14 @@ export class GenerateJob implements DecodeRow {
    */
   private restore(): void {
     this.begun = true
-    const { owner, promptIds, cacheBreakpoints, isRepeatable } = this.request
+    const { owner, promptIds, cacheBreakpoints } = this.request
     const found = this.model.prefixes.find(owner, promptIds, {
       most: promptIds.length - 1,
+      ...(!this.model.session.isInvariant && { multipleOf: prefillChunk }),
       breakpoints: cacheBreakpoints,
-      ...(isRepeatable && { exactChunk: prefillChunk }),
     })
     found.restoreInto(this.cache)
-    this.exactTokens = found.exactTokens
+    this.wholeTokens = found.tokens
     this.cacheReadTokens = found.markedTokens
   }
 
@@ -171,7 +167,7 @@ export class GenerateJob implements DecodeRow {
       promptIds.subarray(from, to),
       isLast,
     )
-    if (this.exactTokens === from && to - from === prefillChunk) this.exactTokens = to
+    if (this.wholeTokens === from && to - from === prefillChunk) this.wholeTokens = to
     if (isLast)
       this.cacheWriteTokens = Math.max(
         0,
@@ -191,16 +187,16 @@ export class GenerateJob implements DecodeRow {
     if (!this.keepPrompt || this.ended) return
     const cache = this.model.session.newCache()
     cache.copyFrom(this.cache)
-    this.keepPrompt({ cache, logits: logits.slice(), exactTokens: this.exactTokens })
+    this.keepPrompt({ cache, logits: logits.slice(), wholeTokens: this.wholeTokens })
   }
 
   private keep(breakpoints: readonly number[]): number {
-    const { cache, ids, exactTokens } = this
+    const { cache, ids, wholeTokens } = this
+    const tokens = this.model.session.isInvariant ? cache.length : wholeTokens
     return this.model.prefixes.keep(this.request.owner, cache, {
       ids,
-      tokens: cache.length,
-      exactTokens,
-      breakpoints,
+      tokens,
+      breakpoints: breakpoints.map((end) => Math.min(end, tokens)),
     })
   }
 

@@ -21,7 +21,8 @@ export interface Model {
 export interface ReadPrompt {
   readonly cache: KvCache
   readonly logits: Float32Array
-  readonly exactTokens: number
+  /** Tokens that were read in whole chunks. */
+  readonly wholeTokens: number
 }
 
 /** Where an answer begins: with a prompt that was read, or by reading it for others, too. */

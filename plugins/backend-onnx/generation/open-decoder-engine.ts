@@ -112,7 +112,7 @@ export const openDecoderEngine = async (
         ? new AnswerSet(model, job, emit, capacityOf(job, capacity).atOnce)
         : new GenerateJob(model, job, emit)
     },
-    runner: new DecoderRunner(session, { speculation: spec.speculation }),
+    runner: new DecoderRunner(session, { speculation: spec.speculation && steps.isInvariant }),
     capacity,
     sizeOf: (job) => tokensOf(job, capacity),
     prefixStats: () => ({

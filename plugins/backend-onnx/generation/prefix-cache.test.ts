@@ -32,12 +32,11 @@ const keep = (
   prefixes: PrefixCache,
   owner: string,
   ids: readonly number[],
-  more: { readonly exactTokens?: number; readonly breakpoints?: readonly number[] } = {},
+  more: { readonly breakpoints?: readonly number[] } = {},
 ) =>
   prefixes.keep(owner, filled(ids), {
     ids,
     tokens: ids.length,
-    exactTokens: 0,
     breakpoints: [],
     ...more,
   })
@@ -122,16 +121,20 @@ describe("marked prefixes", () => {
   })
 })
 
-test("a request with a seed takes only what was computed in whole chunks", () => {
+test("where results depend on chunks, whole chunks are given back", () => {
   const prefixes = new PrefixCache(1e6, tokenBytes)
-  const seeded = (ids: readonly number[]) =>
-    prefixes.find("a", ids, { most: ids.length - 1, exactChunk: 64, breakpoints: [] }).tokens
-  keep(prefixes, "a", range(200), { exactTokens: 0 })
-  expect(seeded(range(200))).toBe(0)
-  keep(prefixes, "a", range(200), { exactTokens: 192 })
-  expect(seeded(range(200))).toBe(192)
-  expect(seeded(range(192))).toBe(128)
-  expect(seeded([...range(100), 7])).toBe(64)
+  keep(prefixes, "a", range(192))
+  const inChunks = (ids: readonly number[]) => {
+    const got = prefixes.find("a", ids, { most: ids.length - 1, multipleOf: 64, breakpoints: [] })
+    const cache = new KvCache(shape)
+    got.restoreInto(cache)
+    expect(dump(cache, got.tokens)).toEqual(dump(filled(ids), got.tokens))
+    return [got.tokens, cache.length]
+  }
+  expect(inChunks(range(200))).toEqual([192, 192])
+  expect(inChunks(range(192))).toEqual([128, 128])
+  expect(inChunks([...range(100), 7])).toEqual([64, 64])
+  expect(inChunks(range(40))).toEqual([0, 0])
 })
 
 test("ends of texts are kept to the token, and go when a longer text holds them", () => {
@@ -169,7 +172,6 @@ test("the memory is bounded, and what was not used for longest goes first", () =
     new PrefixCache(0, tokenBytes).keep("a", filled(range(50)), {
       ids: range(50),
       tokens: 50,
-      exactTokens: 0,
       breakpoints: [],
     }),
   ).toBe(0)

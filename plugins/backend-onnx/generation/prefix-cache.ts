@@ -7,16 +7,14 @@ export interface PrefixMatch {
   readonly tokens: number
   /** How many of them a cache breakpoint covered when they were written. */
   readonly markedTokens: number
-  /** How many of them were computed in whole chunks. */
-  readonly exactTokens: number
   restoreInto(cache: KvCache): void
 }
 
 export interface PrefixQuery {
   /** Match at most so many tokens. */
   readonly most: number
-  /** For a request with a seed: exact blocks only, up to a multiple of this many tokens. */
-  readonly exactChunk?: number
+  /** Match a multiple of so many tokens. */
+  readonly multipleOf?: number
   /** Where the cached prefixes of this request end, in tokens, rising. */
   readonly breakpoints: readonly number[]
 }
@@ -25,8 +23,6 @@ export interface KeptSequence {
   /** Tokens of the sequence, of which the cache holds the first `tokens`. */
   readonly ids: ArrayLike<number>
   readonly tokens: number
-  /** Up to here they were computed in whole chunks. */
-  readonly exactTokens: number
   /** Where the cached prefixes of this request end, in tokens, rising. */
   readonly breakpoints: readonly number[]
 }
@@ -96,29 +92,25 @@ export class PrefixCache {
   find(
     owner: string,
     ids: ArrayLike<number>,
-    { most, exactChunk, breakpoints }: PrefixQuery,
+    { most, multipleOf = 1, breakpoints }: PrefixQuery,
   ): PrefixMatch {
     const whole = this.tree.path(owner, ids, most)
-    const part = exactChunk === undefined ? this.closest(owner, whole, ids, most) : undefined
+    const part = this.closest(owner, whole, ids, most)
     this.tree.touch(owner, part ? [...whole, part.block] : whole)
     const markedTokens = this.markedIn(owner, whole, ids, breakpoints.at(-1) ?? 0)
-    const usable =
-      exactChunk === undefined ? whole : whole.slice(0, this.exactBlocks(whole, exactChunk))
-    const tokens = usable.length * blockTokens + (part?.tokens ?? 0)
-    const exactTokens = this.exactBlocks(usable, blockTokens) * blockTokens
+    const matching = whole.length * blockTokens + (part?.tokens ?? 0)
+    const tokens = matching - (matching % multipleOf)
     this.queriedTokens += ids.length
     this.foundTokens += tokens
     const restoreInto = (cache: KvCache) => {
       cache.reserve(tokens)
-      for (const [block, count] of [
-        ...usable.map((block) => [block, blockTokens] as const),
-        ...(part ? [[part.block, part.tokens] as const] : []),
-      ]) {
+      for (const block of part ? [...whole, part.block] : whole) {
+        const count = Math.min(block.tokens, tokens - cache.length)
         cache.bank.restore(cache.row, cache.length, count, block.data)
         cache.length += count
       }
     }
-    return { tokens, markedTokens, exactTokens, restoreInto }
+    return { tokens, markedTokens, restoreInto }
   }
 
   /**
@@ -137,35 +129,19 @@ export class PrefixCache {
     return blocks * blockTokens + (end?.tokens ?? 0)
   }
 
-  /** The number of exact blocks at the beginning of the path, as whole chunks of `chunk` tokens. */
-  private exactBlocks(path: readonly Block[], chunk: number): number {
-    const inexact = path.findIndex((block) => !block.exact)
-    const blocks = inexact < 0 ? path.length : inexact
-    const perChunk = chunk / blockTokens
-    return Math.floor(blocks / perChunk) * perChunk
-  }
-
   /**
    * Copies the beginning of a sequence into the cache; returns the number of tokens up to the last
    * breakpoint that the cache holds now.
    */
-  keep(
-    owner: string,
-    cache: KvCache,
-    { ids, tokens, exactTokens, breakpoints }: KeptSequence,
-  ): number {
+  keep(owner: string, cache: KvCache, { ids, tokens, breakpoints }: KeptSequence): number {
     const path = this.tree.path(owner, ids, tokens)
     this.tree.touch(owner, path)
-    for (const [index, block] of path.entries())
-      if (!block.exact && (index + 1) * blockTokens <= exactTokens)
-        this.refresh(block, cache, index * blockTokens)
     for (let at = path.length * blockTokens; at + blockTokens <= tokens; at += blockTokens) {
       const siblings = this.tree.childrenOf(owner, path)
       const block = this.tree.add(owner, path, cache, {
         ids,
         from: at,
         to: at + blockTokens,
-        exact: at + blockTokens <= exactTokens,
       })
       if (!block) break
       path.push(block)
@@ -197,7 +173,7 @@ export class PrefixCache {
       (this.closest(owner, path, ids, tokens)?.tokens ?? 0) === left
     )
       return
-    this.tree.add(owner, path, cache, { ids, from, to: tokens, exact: false })
+    this.tree.add(owner, path, cache, { ids, from, to: tokens })
   }
 
   /** Drops short blocks that a whole block beside them contains. */
@@ -209,11 +185,6 @@ export class PrefixCache {
         matchingTokens(other, block.ids, 0, blockTokens) === other.tokens
       )
         this.tree.drop(other)
-  }
-
-  private refresh(block: Block, cache: KvCache, from: number): void {
-    cache.bank.read(cache.row, from, block.tokens, block.data)
-    block.exact = true
   }
 
   /**
@@ -235,8 +206,7 @@ export class PrefixCache {
       const from = before.length * blockTokens
       if (from === end || end - from >= blockTokens) continue
       const known = this.tree.childrenOf(owner, before)?.get(blockKey(ids, from, end))
-      const short =
-        known ?? this.tree.add(owner, before, cache, { ids, from, to: end, exact: false })
+      const short = known ?? this.tree.add(owner, before, cache, { ids, from, to: end })
       if (!short) continue
       short.marked = true
       if (end === ends.at(-1)) markedTokens = end

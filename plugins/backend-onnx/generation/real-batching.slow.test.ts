@@ -93,7 +93,7 @@ describe.skipIf(!existsSync(path))("SmolLM2-135M-Instruct, batched", { timeout: 
     const promptIds = await question(
       `${"Bring three apples and a pear. ".repeat(14)}Tell me a story about it.`,
     )
-    const ask = { promptIds, sampler: hot, seed: 5, isRepeatable: true, maxTokens: 24 }
+    const ask = { promptIds, sampler: hot, seed: 5, maxTokens: 24 }
     const cold = await engine.ask({ ...ask, account: "cold" })
     const warm = await engine.ask({ ...ask, account: "cold" })
     const others = Array.from({ length: 3 }, (_, i) =>

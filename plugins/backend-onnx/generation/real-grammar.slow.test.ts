@@ -125,7 +125,7 @@ describe.skipIf(!existsSync(path))(
     })
 
     test("a seed says the same alone, among others, cold and warm", async () => {
-      const seeded = askOf(1, { isRepeatable: true, seed: 11, maxTokens: 60, account: "seeded" })
+      const seeded = askOf(1, { seed: 11, maxTokens: 60, account: "seeded" })
       const cold = await engine.ask(seeded)
       const warm = await engine.ask(seeded)
       const others = Array.from({ length: 4 }, (_, i) => engine.ask(askOf(i, { maxTokens: 60 })))

@@ -14,6 +14,7 @@ export type Embed = (ids: ArrayLike<number>) => Float32Array
  */
 export class BuiltSession implements DecoderSession {
   readonly shape: DecoderShape
+  readonly isInvariant = true
   private readonly session: Session
   private readonly embed: Embed
   private readonly adapters: AdapterFeeds | undefined

@@ -46,6 +46,8 @@ export interface DecoderOutput {
  */
 export interface DecoderSession {
   readonly shape: DecoderShape
+  /** The same tokens have the same numbers, bit by bit, in chunks of any size and any company. */
+  readonly isInvariant: boolean
   forward(pass: ForwardPass): Promise<DecoderOutput>
   /** Memory that adapters take now; absent: it takes none. */
   adapterBytes?(): number

@@ -21,6 +21,8 @@ interface Row {
  */
 export class ExportedSession implements DecoderSession {
   readonly shape: DecoderShape
+  /** What it does inside is not known. */
+  readonly isInvariant = false
   private readonly session: Session
   private readonly inputs: ReadonlySet<string>
 

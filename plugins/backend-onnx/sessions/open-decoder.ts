@@ -174,6 +174,7 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
     return decoderOf(
       {
         shape: session.shape,
+        isInvariant: session.isInvariant,
         forward: (pass) => session.forward(pass),
         ...(hasAdapters(spec) && { adapterBytes: () => session.adapterBytes() }),
         close,

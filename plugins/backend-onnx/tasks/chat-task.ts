@@ -82,7 +82,6 @@ const generation = (
     seed,
     // the first answer is the one that is written alone
     ...(answers > 1 && { furtherSeeds: furtherSeeds(seed, answers - 1) }),
-    isRepeatable: given !== undefined,
     ...(request.topLogprobs !== undefined && { topLogprobs: request.topLogprobs }),
     ...(grammar && { grammar }),
     markers,

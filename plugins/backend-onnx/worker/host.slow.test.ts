@@ -38,7 +38,6 @@ const job = (maxTokens: number): DecoderRequest => ({
   kind: "generate",
   owner: "a",
   cacheBreakpoints: [],
-  isRepeatable: false,
   promptIds: Int32Array.of(5, 6, 7),
   maxTokens,
   seed: 1,

@@ -51,6 +51,7 @@ export const openFakeModel = ({
   const vocabulary = logits(0, 0).length
   let steps = 0
   const decoder: DecoderSession = {
+    isInvariant: true,
     shape: { layers: 1, kvHeads: 1, headSize: 1, vocabulary, contextTokens: 10_000 },
     forward: async ({ ids, count, pastLens, logitsAt }) => {
       steps++
@@ -113,7 +114,6 @@ export const openFakeModel = ({
         maxTokens: 30,
         sampler,
         seed: 1,
-        isRepeatable: false,
         stop: [],
         ...request,
       }

@@ -84,7 +84,6 @@ export const openInProcess = async (
         maxTokens: 12,
         sampler: greedy,
         seed: 1,
-        isRepeatable: false,
         stop: [],
         ...request,
       }
