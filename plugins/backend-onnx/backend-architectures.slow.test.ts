@@ -34,6 +34,8 @@ test.each([
   ["qwen3", "qwen3"],
   ["gemma3", "gemma3"],
   ["smollm3", "smollm3"],
+  ["phi3", "phi3"],
+  ["phi4-mini", "phi4-mini"],
   ["llama-export", "llama"],
 ])("%s answers a chat as transformers does, alone and beside others", async (folder, name) => {
   const model = await fixture.open("chat", fixtureFolder(folder), {

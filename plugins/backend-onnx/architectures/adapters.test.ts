@@ -70,7 +70,7 @@ describe("an adapter gives the logits of PEFT", () => {
 test("rows with different adapters and none share a pass, and get the bits that each gets among equals", async () => {
   const { session } = await open(both, "int8")
   const run = async (choices: readonly (AdapterChoice | undefined)[]) => {
-    const { step } = walkerOf(session, choices.length, 48, choices)
+    const { step } = walkerOf(session, choices.length, 48, { adapters: choices })
     await step(choices.map(() => ids.slice(0, 9)))
     return step(choices.map(() => ids.slice(9, 11)))
   }

@@ -34,7 +34,17 @@ const changed = (name: string, change: Readonly<Record<string, unknown>>): strin
   return folder
 }
 
-const names = ["llama", "llama3-sharded", "mistral", "qwen2", "qwen3", "gemma3", "smollm3"]
+const names = [
+  "llama",
+  "llama3-sharded",
+  "mistral",
+  "qwen2",
+  "qwen3",
+  "gemma3",
+  "smollm3",
+  "phi3",
+  "phi4-mini",
+]
 const variants = names.flatMap((name) => [
   [name, undefined] as const,
   ...Object.keys(expectedOf(name).variants).map((variant) => [name, variant] as const),
@@ -71,7 +81,7 @@ describe("rows of different lengths in one step answer what each answers alone",
     const { ids } = expectedOf(name)
     const wanted = expectedLogits(name)
     const { session } = await opened(name, undefined, "fp32")
-    const { step, pastLens } = walkerOf(session, 3, 48)
+    const { step, pastLens } = walkerOf(session, 3, 48, { reach: 20 })
     await step([ids.slice(0, 5), ids.slice(0, 5), ids.slice(5, 10)], [true, true, false])
     await step([ids.slice(5, 9), ids.slice(0, 4), ids.slice(0, 4)], [true, false, true])
     expect(pastLens).toEqual([9, 5, 4])
@@ -84,7 +94,7 @@ describe("rows of different lengths in one step answer what each answers alone",
 
 // root mean square error relative to that of the logits; random weights are harder to quantize than
 // trained ones, and more layers add up
-const tolerance = { int8: 0.05, int4: 0.5 } as const
+const tolerance = { int8: 0.06, int4: 0.5 } as const
 
 describe.each(["int8", "int4"] as const)("%s stays close", (precision) => {
   test.each(names)("%s", async (name) => {

@@ -47,7 +47,7 @@ describe("a GGUF file is refused with the reason", () => {
     [
       "of an unknown architecture",
       metadata({ "general.architecture": "mamba" }),
-      /architecture is 'mamba'; this backend runs llama, qwen2, qwen3, gemma3, smollm3\. Name a model/,
+      /architecture is 'mamba'; this backend runs llama, qwen2, qwen3, gemma3, smollm3, phi3\. Name a model/,
     ],
     ["that is a mixture of experts", metadata({ "llama.expert_count": 8 }), /mixture of 8 experts/],
     ["that is a part", metadata({ "split.count": 3 }), /it is one of 3 parts\. Join them/],

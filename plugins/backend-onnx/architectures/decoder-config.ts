@@ -9,10 +9,15 @@ export interface DecoderShape {
   readonly vocabulary: number
   /** The model's own window, in tokens. */
   readonly contextTokens: number
+  /**
+   * Sequences that may get longer than so many tokens are rotated in another way, from their first
+   * token on (LongRoPE); absent: all are rotated alike.
+   */
+  readonly longAfter?: number
 }
 
 /** Architectures that the decoder graph implements. */
-export type Architecture = "llama" | "mistral" | "qwen2" | "qwen3" | "gemma3" | "smollm3"
+export type Architecture = "llama" | "mistral" | "qwen2" | "qwen3" | "gemma3" | "smollm3" | "phi3"
 
 /** Architectures by their names in a file format. */
 export type ArchitectureNames = Readonly<Record<string, Architecture>>
@@ -75,8 +80,10 @@ export const checked = (config: DecoderConfig): DecoderConfig => {
     if (window !== undefined && !(Number.isInteger(window) && window > 0))
       throw new Damaged(`a sliding window of ${window} tokens is impossible`)
   const contextTokens = Math.min(maxWindow, config.contextTokens)
+  const { longAfter, ...rest } = config
   return {
-    ...config,
+    ...rest,
+    ...(longAfter !== undefined && longAfter < contextTokens && { longAfter }),
     contextTokens,
     windows: windows.map((window) =>
       window !== undefined && window < contextTokens ? window : undefined,

@@ -29,6 +29,7 @@ export const families: Readonly<Record<Architecture, Family>> = {
     localBase: 10_000,
   },
   smollm3: { unrotatedEvery: 4 },
+  phi3: {},
 }
 
 export type AttentionKind = "full_attention" | "sliding_attention"

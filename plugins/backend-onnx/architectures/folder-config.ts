@@ -1,4 +1,4 @@
-import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
+import { countIn, type Metadata, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 import {
@@ -10,7 +10,8 @@ import {
   limits,
 } from "./decoder-config.ts"
 import { type AttentionKind, families, familyParts, kindsByPattern } from "./families.ts"
-import { type Rotary, rotationsOf, scaledBy } from "./rotary.ts"
+import { countOr, defaults, numberOr, objectAt, present } from "./folder-json.ts"
+import { longAfterIn, rotaryIn, rotatedIn } from "./folder-rotary.ts"
 
 export const configFile = "config.json"
 
@@ -23,47 +24,8 @@ const folderArchitectures: ArchitectureNames = {
   // with a part that reads images, which is not used
   gemma3: "gemma3",
   smollm3: "smollm3",
+  phi3: "phi3",
 }
-
-/** Defaults of keys that config.json leaves out, from the configuration classes of transformers. */
-const defaults: Readonly<
-  Record<
-    Architecture,
-    {
-      readonly heads?: number
-      readonly kvHeads?: number
-      readonly headSize?: number
-      readonly contextTokens: number
-      readonly window?: number
-      readonly vocabulary?: number
-      readonly ropeBase?: number
-      readonly tiedHead?: true
-    }
-  >
-> = {
-  llama: { contextTokens: 2048 },
-  mistral: { kvHeads: 8, contextTokens: 131_072, window: 4096 },
-  qwen2: { kvHeads: 32, contextTokens: 32_768, window: 4096 },
-  qwen3: { kvHeads: 32, headSize: 128, contextTokens: 32_768, window: 4096 },
-  gemma3: {
-    heads: 8,
-    kvHeads: 4,
-    headSize: 256,
-    contextTokens: 131_072,
-    window: 4096,
-    vocabulary: 262_208,
-    ropeBase: 1_000_000,
-    tiedHead: true,
-  },
-  smollm3: { kvHeads: 4, contextTokens: 32_768, ropeBase: 2_000_000, tiedHead: true },
-}
-
-/** In these files `null` stands for an absent value. */
-const present = (json: Metadata, key: string): boolean => (json.get(key) ?? undefined) !== undefined
-const countOr = (json: Metadata, key: string, most: number, byDefault: number): number =>
-  present(json, key) ? countIn(json, key, most) : byDefault
-const numberOr = (json: Metadata, key: string, byDefault: number): number =>
-  present(json, key) ? numberIn(json, key) : byDefault
 
 const refuseOthers = (json: Metadata, architecture: Architecture): void => {
   if (present(json, "quantization_config"))
@@ -82,85 +44,8 @@ const refuseOthers = (json: Metadata, architecture: Architecture): void => {
     "use_bidirectional_attention",
   ])
     if (json.get(key)) throw new Unsupported(`it has '${key}', which this backend can't do`)
-  if (numberOr(json, "partial_rotary_factor", 1) !== 1)
+  if (architecture !== "phi3" && numberOr(json, "partial_rotary_factor", 1) !== 1)
     throw new Unsupported("it rotates a part of its dimensions, which this backend can't do")
-}
-
-const objectAt = (json: Metadata, key: string): Metadata => {
-  const value: unknown = json.get(key) ?? {}
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Damaged(`'${key}' is not an object`)
-  return new Map(Object.entries(value))
-}
-
-const scalingIn = (json: Metadata): Metadata =>
-  objectAt(json, present(json, "rope_parameters") ? "rope_parameters" : "rope_scaling")
-
-const rotationsIn = (scaling: Metadata, base: number, headSize: number): readonly number[] =>
-  scaledBy(rotationsOf(numberOr(scaling, "rope_theta", base), headSize), scaling)
-
-/** Rotations of layers of each kind, which newer files name, and older ones by keys of their own. */
-const rotaryByKind = (
-  json: Metadata,
-  ropeBase: number,
-  localBase: number,
-  headSize: number,
-): Readonly<Record<AttentionKind, Rotary>> => {
-  const all = scalingIn(json)
-  const byKind = all.has("full_attention") || all.has("sliding_attention")
-  return {
-    full_attention: {
-      rotations: rotationsIn(
-        byKind ? objectAt(all, "full_attention") : all,
-        numberOr(json, "rope_theta", ropeBase),
-        headSize,
-      ),
-    },
-    sliding_attention: {
-      rotations: rotationsIn(
-        byKind ? objectAt(all, "sliding_attention") : new Map(),
-        numberOr(json, "rope_local_base_freq", localBase),
-        headSize,
-      ),
-    },
-  }
-}
-
-/** Whether each layer has a rotary embedding. */
-const rotatedIn = (
-  json: Metadata,
-  architecture: Architecture,
-  layers: number,
-): readonly boolean[] => {
-  const { unrotatedEvery } = families[architecture]
-  if (unrotatedEvery === undefined) return new Array<boolean>(layers).fill(true)
-  const every = countOr(json, "no_rope_layer_interval", limits.layers, unrotatedEvery)
-  // ones and zeros: despite its name, a one is a layer with a rotary embedding
-  const listed: unknown =
-    json.get("no_rope_layers") ??
-    Array.from({ length: layers }, (_, i) => Number((i + 1) % every > 0))
-  if (!Array.isArray(listed) || listed.length !== layers)
-    throw new Damaged(`'no_rope_layers' is not a list of ${layers}`)
-  return listed.map(Boolean)
-}
-
-const rotaryIn = (
-  json: Metadata,
-  architecture: Architecture,
-  kinds: readonly AttentionKind[],
-  headSize: number,
-): readonly (Rotary | undefined)[] => {
-  const { ropeBase = 10_000 } = defaults[architecture]
-  const { localBase } = families[architecture]
-  if (localBase !== undefined) {
-    const rotary = rotaryByKind(json, ropeBase, localBase, headSize)
-    return kinds.map((kind) => rotary[kind])
-  }
-  const base = numberOr(json, "rope_theta", ropeBase)
-  const rotary: Rotary = { rotations: rotationsIn(scalingIn(json), base, headSize) }
-  return rotatedIn(json, architecture, kinds.length).map((isRotated) =>
-    isRotated ? rotary : undefined,
-  )
 }
 
 /** Architectures whose sliding window is enabled with a switch. */
@@ -232,7 +117,9 @@ const fromJson = (whole: Metadata): DecoderConfig => {
   const headSize = countOr(json, "head_dim", limits.headSize, known.headSize ?? width / heads)
   const kinds = kindsIn(json, architecture, layers)
   const window = windowIn(json, architecture)
+  const longAfter = architecture === "phi3" ? longAfterIn(json) : undefined
   return checked({
+    ...(longAfter !== undefined && { longAfter }),
     architecture,
     layers,
     width,
@@ -246,7 +133,7 @@ const fromJson = (whole: Metadata): DecoderConfig => {
       known.vocabulary === undefined
         ? countIn(json, "vocab_size", 2 ** 24)
         : countOr(json, "vocab_size", 2 ** 24, known.vocabulary),
-    normEpsilon: numberOr(json, "rms_norm_eps", 1e-6),
+    normEpsilon: numberOr(json, "rms_norm_eps", known.normEpsilon ?? 1e-6),
     rotary: Number.isInteger(headSize / 2) ? rotaryIn(json, architecture, kinds, headSize) : [],
     contextTokens: countOr(
       json,

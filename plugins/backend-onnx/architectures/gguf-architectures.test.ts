@@ -19,6 +19,8 @@ import {
   byteLevelMetadata,
   gemmaMetadata,
   ggufTensors,
+  longRotaryFactors,
+  phiMetadata,
   rotaryFactors,
   type SentencePieceFixture,
   sentencePieceMetadata,
@@ -62,6 +64,8 @@ const ropeBase = {
   qwen3: 1_000_000,
   gemma3: 1_000_000,
   smollm3: 5_000_000,
+  phi3: 10_000,
+  "phi4-mini": 10_000,
 }
 type Name = keyof typeof ropeBase
 
@@ -73,6 +77,7 @@ const linearScaling = {
 const tokenizerOf = (name: Name) => {
   if (name === "mistral") return sentencePieceMetadata(pieces)
   if (name === "gemma3") return gemmaMetadata(fixtureFolder(name))
+  if (name === "phi3") return phiMetadata(fixtureFolder(name))
   return byteLevelMetadata(
     fixtureFolder(name),
     {
@@ -81,6 +86,7 @@ const tokenizerOf = (name: Name) => {
       qwen2: "qwen2",
       qwen3: "qwen2",
       smollm3: "smaug-bpe",
+      "phi4-mini": "gpt-4o",
     }[name],
   )
 }
@@ -98,7 +104,12 @@ const ggufOf = (name: Name, types: string | ((tensor: string) => string), twin =
       ? { type: 0, bytes: new Uint8Array(decodeAs(type, bytes, values.length).buffer) }
       : { type: ggmlTypeNamed(type).id, bytes }
   }
-  const scaled = name === "llama3-sharded" ? [rotaryFactors(config, ropeBase[name])] : []
+  const scaled =
+    name === "llama3-sharded"
+      ? [rotaryFactors(config, ropeBase[name])]
+      : config.longAfter
+        ? longRotaryFactors(config, ropeBase[name])
+        : []
   return stored({
     metadata: {
       ...architectureMetadata(config, ropeBase[name]),

@@ -11,7 +11,7 @@ import {
   limits,
 } from "./decoder-config.ts"
 import { type AttentionKind, families, familyParts, kindsByPattern } from "./families.ts"
-import { linearlyScaled, type Rotary, rotationsOf } from "./rotary.ts"
+import { linearlyScaled, type Rotary, rotationsOf, slowedBy } from "./rotary.ts"
 
 // GGUF files of Mistral name the architecture llama
 const ggufArchitectures: ArchitectureNames = {
@@ -20,39 +20,48 @@ const ggufArchitectures: ArchitectureNames = {
   qwen3: "qwen3",
   gemma3: "gemma3",
   smollm3: "smollm3",
+  phi3: "phi3",
 }
 
 const factorsTensor = "rope_freqs.weight"
+const longTensors = { short: "rope_factors_short.weight", long: "rope_factors_long.weight" }
 
-const rotationsIn = (
-  file: GgufFile,
-  key: (name: string) => string,
-  headSize: number,
-): readonly number[] => {
-  const { metadata } = file.header
-  const rotary = metadata.has(key("rope.dimension_count"))
-    ? countIn(metadata, key("rope.dimension_count"), limits.headSize)
-    : headSize
-  if (rotary !== headSize)
-    throw new Unsupported(
-      `it rotates ${rotary} of ${headSize} dimensions, which this backend can't do`,
-    )
-  const plain = rotationsOf(
-    metadata.has(key("rope.freq_base")) ? numberIn(metadata, key("rope.freq_base")) : 10_000,
-    headSize,
+type Key = (name: string) => string
+
+/** The window of the original training, where long sequences are rotated in another way. */
+const longAfterIn = (file: GgufFile, key: Key): number | undefined => {
+  if (!file.has(longTensors.long)) return undefined
+  const original = key("rope.scaling.original_context_length")
+  return countIn(
+    file.header.metadata,
+    file.header.metadata.has(original) ? original : key("context_length"),
+    limits.contextTokens,
   )
-  const factors = file.has(factorsTensor) ? vectorOf(file, factorsTensor, headSize / 2) : undefined
-  const own = plain.map((rotation, i) => rotation / (factors?.[i] ?? 1))
-  if (!own.every((rotation) => Number.isFinite(rotation)))
-    throw new Damaged(`the tensor '${factorsTensor}' holds an impossible factor`)
-  return scaled(own, metadata, key)
 }
 
-const scaled = (
-  rotations: readonly number[],
-  metadata: Metadata,
-  key: (name: string) => string,
-): readonly number[] => {
+const wholeRotary = (file: GgufFile, key: Key, headSize: number): Rotary => {
+  const { metadata } = file.header
+  const dimensions = metadata.has(key("rope.dimension_count"))
+    ? countIn(metadata, key("rope.dimension_count"), headSize)
+    : headSize
+  if (dimensions % 2) throw new Damaged(`it rotates ${dimensions} dimensions, an odd number`)
+  const plain = rotationsOf(
+    metadata.has(key("rope.freq_base")) ? numberIn(metadata, key("rope.freq_base")) : 10_000,
+    dimensions,
+  )
+  const by = (name: string) => slowedBy(plain, vectorOf(file, name, plain.length), name)
+  if (file.has(longTensors.long)) {
+    const magnitude = key("rope.scaling.attn_factor")
+    return {
+      rotations: by(longTensors.short),
+      longRotations: by(longTensors.long),
+      magnitude: metadata.has(magnitude) ? numberIn(metadata, magnitude) : 1,
+    }
+  }
+  return { rotations: scaled(file.has(factorsTensor) ? by(factorsTensor) : plain, metadata, key) }
+}
+
+const scaled = (rotations: readonly number[], metadata: Metadata, key: Key): readonly number[] => {
   const type = metadata.get(key("rope.scaling.type"))
   if (type === "linear")
     return linearlyScaled(rotations, numberIn(metadata, key("rope.scaling.factor")))
@@ -68,7 +77,7 @@ const scaled = (
 /** The kind of each layer, where an architecture has several. */
 const kindsIn = (
   metadata: Metadata,
-  key: (name: string) => string,
+  key: Key,
   architecture: Architecture,
   layers: number,
 ): readonly AttentionKind[] => {
@@ -85,13 +94,13 @@ const kindsIn = (
 /** The rotary embedding of each layer. */
 const rotaryIn = (
   file: GgufFile,
-  key: (name: string) => string,
+  key: Key,
   architecture: Architecture,
   kinds: readonly AttentionKind[],
   headSize: number,
 ): readonly (Rotary | undefined)[] => {
   const { localBase, unrotatedEvery } = families[architecture]
-  const whole: Rotary = { rotations: rotationsIn(file, key, headSize) }
+  const whole = wholeRotary(file, key, headSize)
   if (localBase === undefined)
     return kinds.map((_, layer) =>
       unrotatedEvery !== undefined && (layer + 1) % unrotatedEvery === 0 ? undefined : whole,
@@ -114,7 +123,7 @@ const attentionScaleOf = (
   }: Pick<DecoderConfig, "layers" | "width" | "heads" | "headSize">,
 ): number => 1 / Math.sqrt(architecture === "gemma3" && layers === 62 ? width / heads : headSize)
 
-const refuseSoftcaps = (metadata: Metadata, key: (name: string) => string): void => {
+const refuseSoftcaps = (metadata: Metadata, key: Key): void => {
   for (const name of ["final_logit_softcapping", "attn_logit_softcapping"])
     if (metadata.get(key(name)))
       throw new Unsupported(`it has '${name}', which this backend can't do`)
@@ -129,7 +138,7 @@ const refuseParts = (metadata: Metadata): void => {
     )
 }
 
-const refuseExperts = (metadata: Metadata, key: (name: string) => string): void => {
+const refuseExperts = (metadata: Metadata, key: Key): void => {
   const experts = metadata.get(key("expert_count"))
   if (experts !== undefined && experts !== 0)
     throw new Unsupported(`it is a mixture of ${experts} experts, which this backend can't run`)
@@ -166,7 +175,9 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
     ? numberIn(metadata, key("attention.sliding_window"))
     : 0
   const kinds = kindsIn(metadata, key, architecture, layers)
+  const longAfter = longAfterIn(file, key)
   return checked({
+    ...(longAfter !== undefined && { longAfter }),
     architecture,
     layers,
     width,

@@ -3,8 +3,15 @@ import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 
 /** How the queries and keys of a layer are rotated. */
 export interface Rotary {
-  /** Radians per position for each pair of the rotated dimensions. */
+  /**
+   * Radians per position for each pair of the rotated dimensions, which are the first ones of a
+   * head.
+   */
   readonly rotations: readonly number[]
+  /** The same for sequences that may get longer than `longAfter`. */
+  readonly longRotations?: readonly number[]
+  /** Factor of what is rotated; absent: 1. */
+  readonly magnitude?: number
 }
 
 /**
@@ -24,6 +31,25 @@ export const linearlyScaled = (rotations: readonly number[], factor: number): re
   if (!(factor > 0)) throw new Damaged(`the rotary scaling factor ${factor} is impossible`)
   return rotations.map((rotation) => rotation / factor)
 }
+
+/** Slows every pair down by a factor of its own. */
+export const slowedBy = (
+  rotations: readonly number[],
+  factors: ArrayLike<number>,
+  name: string,
+): readonly number[] => {
+  const slowed = rotations.map((rotation, i) => rotation / factors[i]!)
+  if (factors.length !== rotations.length || !slowed.every((rotation) => Number.isFinite(rotation)))
+    throw new Damaged(`'${name}' holds an impossible factor, or too few`)
+  return slowed
+}
+
+/**
+ * LongRoPE's (Ding et al., arXiv 2402.13753) factor of what is rotated, for a window that is
+ * `extension` times the original one.
+ */
+export const longMagnitude = (extension: number, trainedTokens: number): number =>
+  extension > 1 ? Math.sqrt(1 + Math.log(extension) / Math.log(trainedTokens)) : 1
 
 interface Llama3Scaling {
   readonly factor: number

@@ -45,7 +45,7 @@ const gguf: TensorNames = {
     queries: "attn_q_norm",
     keys: "attn_k_norm",
   },
-  ignored: /^rope_freqs\.weight$/,
+  ignored: /^rope_(freqs|factors_long|factors_short)\.weight$/,
   normShift: 0,
 }
 
@@ -87,19 +87,40 @@ const gemma3: TensorNames = {
   normShift: 1,
 }
 
+const phi3Gguf: TensorNames = {
+  ...gguf,
+  parts: { ...gguf.parts, q: "attn_qkv", k: "attn_qkv", v: "attn_qkv", gate: "ffn_up" },
+}
+
+const fused = { qkv: "self_attn.qkv_proj", gateUp: "mlp.gate_up_proj" }
+const phi3: TensorNames = {
+  ...folder,
+  parts: {
+    ...folder.parts,
+    q: fused.qkv,
+    k: fused.qkv,
+    v: fused.qkv,
+    gate: fused.gateUp,
+    up: fused.gateUp,
+  },
+}
+
+const folders: Readonly<Partial<Record<Architecture, TensorNames>>> = { gemma3, phi3 }
+
 /** Where files that read images, too, have the language model, by the version of transformers. */
 const nested: readonly (readonly [model: string, head: string])[] = [
   ["language_model.model", "language_model.lm_head"],
   ["model.language_model", "lm_head"],
 ]
 
-export const ggufNames = (_: Architecture): TensorNames => gguf
+export const ggufNames = (architecture: Architecture): TensorNames =>
+  architecture === "phi3" ? phi3Gguf : gguf
 
 export const folderNames = (
   architecture: Architecture,
   source: Pick<TensorSource, "has">,
 ): TensorNames => {
-  const names = architecture === "gemma3" ? gemma3 : folder
+  const names = folders[architecture] ?? folder
   const place = nested.find(([model]) => source.has(`${model}.embed_tokens.weight`))
   if (!place) return names
   const [model, head] = place

@@ -22,15 +22,21 @@ export const withSigns = (text: string, offsets: readonly number[], sign: string
   return signed + text.slice(from)
 }
 
-/** Removes the placeholders from rendered text and returns where they were. */
-export const withoutSigns = (signed: string, sign: string): MarkedText => {
+/**
+ * Removes the placeholders from rendered text and returns where they were; with `strips` it removes
+ * the white space that the text begins with, too.
+ */
+export const withoutSigns = (signed: string, sign: string, strips = false): MarkedText => {
   const parts = signed.split(sign)
   let characters = 0
   const cuts = parts.slice(0, -1).map((part) => {
     characters += Array.from(part).length
     return characters
   })
-  return { text: parts.join(""), cuts }
+  const text = parts.join("")
+  const kept = strips ? text.trimStart() : text
+  const gone = text.length - kept.length
+  return { text: kept, cuts: cuts.map((cut) => Math.max(0, cut - gone)) }
 }
 
 /** Returns for each cut the number of tokens that end before it. */

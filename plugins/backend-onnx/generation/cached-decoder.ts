@@ -27,8 +27,18 @@ export class CachedDecoder {
     return this.decoder.isInvariant
   }
 
-  newCache(tokens = 1, adapter?: AdapterChoice): KvCache {
-    return new KvCache(this.decoder.shape, tokens, adapter)
+  /** Whether a sequence that may get so many tokens is a long one. */
+  isLong(reach: number): boolean {
+    return reach > (this.decoder.shape.longAfter ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** `reach`: how many tokens the sequence may get. */
+  newCache(
+    tokens = 1,
+    { adapter, reach = 0 }: { readonly adapter?: AdapterChoice; readonly reach?: number } = {},
+  ): KvCache {
+    const isLong = this.isLong(reach)
+    return new KvCache(this.decoder.shape, tokens, { isLong, ...(adapter && { adapter }) })
   }
 
   /** The caches are consecutive rows of one bank; each gets the same number of tokens. */
@@ -40,6 +50,7 @@ export class CachedDecoder {
       count: ids.length / rows,
       ids,
       pastLens: caches.map((cache) => cache.length),
+      long: caches.map((cache) => cache.isLong),
       past: bank.rowsFrom(row, rows),
       capacity: bank.capacity,
       logitsAt,

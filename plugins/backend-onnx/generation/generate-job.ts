@@ -58,7 +58,10 @@ export class GenerateJob implements DecodeRow {
     this.request = request
     this.emit = emit
     this.keepPrompt = keep
-    this.cache = model.session.newCache(1, request.adapter)
+    this.cache = model.session.newCache(1, {
+      reach: request.promptIds.length + request.maxTokens,
+      ...(request.adapter && { adapter: request.adapter }),
+    })
     this.ids = [...request.promptIds]
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed), request.promptIds)
     if (prompt) this.continueFrom(prompt)
@@ -138,8 +141,8 @@ export class GenerateJob implements DecodeRow {
    */
   private restore(): void {
     this.begun = true
-    const { owner, promptIds, cacheBreakpoints } = this.request
-    const found = this.model.prefixes.find(owner, promptIds, {
+    const { promptIds, cacheBreakpoints } = this.request
+    const found = this.model.prefixes.find(this.owner, promptIds, {
       most: promptIds.length - 1,
       ...(!this.model.session.isInvariant && { multipleOf: prefillChunk }),
       breakpoints: cacheBreakpoints,
@@ -193,11 +196,16 @@ export class GenerateJob implements DecodeRow {
   private keep(breakpoints: readonly number[]): number {
     const { cache, ids, wholeTokens } = this
     const tokens = this.model.session.isInvariant ? cache.length : wholeTokens
-    return this.model.prefixes.keep(this.request.owner, cache, {
+    return this.model.prefixes.keep(this.owner, cache, {
       ids,
       tokens,
       breakpoints: breakpoints.map((end) => Math.min(end, tokens)),
     })
+  }
+
+  /** Keys that were rotated in different ways are never mixed. */
+  private get owner(): string {
+    return this.cache.isLong ? `${this.request.owner}\nlong` : this.request.owner
   }
 
   private get left(): number {

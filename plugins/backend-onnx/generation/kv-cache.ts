@@ -9,9 +9,19 @@ export class KvCache {
   length = 0
   /** The LoRA that keys and values are computed with. */
   readonly adapter: AdapterChoice | undefined
+  /** The sequence may get longer than the model's `longAfter`: it is rotated in another way. */
+  readonly isLong: boolean
 
-  constructor(shape: KvShape, tokens = 1, adapter?: AdapterChoice) {
+  constructor(
+    shape: KvShape,
+    tokens = 1,
+    {
+      adapter,
+      isLong = false,
+    }: { readonly adapter?: AdapterChoice; readonly isLong?: boolean } = {},
+  ) {
     this.adapter = adapter
+    this.isLong = isLong
     this.bank = new KvBank(shape, 1, roundedCapacity(tokens))
   }
 

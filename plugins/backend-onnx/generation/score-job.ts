@@ -25,7 +25,7 @@ export class ScoreJob {
   private readonly model: Model
   private readonly request: ScoreRequest
   private readonly emit: (event: DecoderEvent) => void
-  private readonly cache: KvCache
+  private cache: KvCache
   private index = 0
   private before = 0
 
@@ -33,7 +33,12 @@ export class ScoreJob {
     this.model = model
     this.request = request
     this.emit = emit
-    this.cache = model.session.newCache(Math.max(...request.prompts.map((ids) => ids.length)))
+    this.cache = this.newCache(request.prompts[0]?.length ?? 0)
+  }
+
+  private newCache(reach: number): KvCache {
+    const longest = Math.max(...this.request.prompts.map((ids) => ids.length))
+    return this.model.session.newCache(longest, { reach })
   }
 
   async prefill(): Promise<boolean> {
@@ -66,7 +71,10 @@ export class ScoreJob {
     this.emit({ type: "score", index: this.index, score: 1 / (1 + Math.exp(no - yes)) })
     this.index++
     const next = this.request.prompts[this.index]
+    if (!next) return
+    if (this.cache.isLong !== this.model.session.isLong(next.length))
+      this.cache = this.newCache(next.length)
     // the last token is computed again, for its logits
-    if (next) this.cache.rewind(Math.min(sharedPrefix(ids, next), next.length - 1))
+    else this.cache.rewind(Math.min(sharedPrefix(ids, next), next.length - 1))
   }
 }

@@ -1,12 +1,12 @@
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import type { DecoderWeights } from "../architectures/decoder-weights.ts"
-import type { Rotary } from "../architectures/rotary.ts"
 import type { LayerMatrix, LayerNorm } from "../architectures/tensor-names.ts"
 import { decodeRow, stacked } from "../weights/matrix.ts"
 import { plusAdapters } from "./adapter-inputs.ts"
 import { type AttentionFrame, attention, attentionFrame } from "./attention.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { linear, ownPrecision, type Precision } from "./linear.ts"
+import { type RotaryTables, rotaryTables } from "./rotary-tables.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
 export const decoderGraphVersion = 5
@@ -24,47 +24,6 @@ export interface Building {
 interface Stream {
   readonly sum: Value
   readonly pending: Value | undefined
-}
-
-/** Cosines and sines of every position, `[contextTokens, rotations]`. */
-interface RotaryTables {
-  readonly cos: Value
-  readonly sin: Value
-}
-
-const writeRotary = (
-  { graph, config }: Building,
-  { rotations }: Rotary,
-  name: string,
-): RotaryTables => {
-  const pairs = rotations.length
-  const batch = Math.min(config.contextTokens, 4096)
-  const tables = { cos: `cos${name}`, sin: `sin${name}` }
-  for (const [table, wave] of [
-    [tables.cos, Math.cos],
-    [tables.sin, Math.sin],
-  ] as const) {
-    const region = graph.weights(table, "float", [config.contextTokens, pairs])
-    const values = new Float32Array(batch * pairs)
-    for (let first = 0; first < config.contextTokens; first += batch) {
-      const count = Math.min(batch, config.contextTokens - first)
-      for (let i = 0; i < count * pairs; i++)
-        values[i] = wave((first + Math.floor(i / pairs)) * rotations[i % pairs]!)
-      graph.store.write(region, first * pairs * 4, values.subarray(0, count * pairs))
-    }
-  }
-  return tables
-}
-
-/** The tables of each layer; layers that are rotated in the same way share theirs. */
-const rotaryTables = (building: Building): readonly (RotaryTables | undefined)[] => {
-  const written = new Map<Rotary, RotaryTables>()
-  return building.config.rotary.map((rotary) => {
-    if (!rotary) return undefined
-    const tables = written.get(rotary) ?? writeRotary(building, rotary, `_${written.size}`)
-    written.set(rotary, tables)
-    return tables
-  })
 }
 
 const plainNorm = ({ graph, config }: Building, value: Value, weights: Float32Array): Value =>
@@ -178,6 +137,7 @@ const selfAttention = (
       ? graph.fused("RotaryEmbedding", [value, "position_ids", rotary.cos, rotary.sin], {
           num_heads: count,
           interleaved: 0,
+          ...(rotary.dimensions < headSize && { rotary_embedding_dim: rotary.dimensions }),
         })
       : value
   const keys = rotate(perHead(k!, kvHeads, "keys"), kvHeads)
@@ -242,7 +202,7 @@ export const buildDecoderGraph = (
 ): void => {
   const { graph, config, weights, precision } = building
   declareInputs(building)
-  const rotary = rotaryTables(building)
+  const rotary = rotaryTables(graph, config)
   refuseBrokenEmbedding(building)
   const frame = attentionFrame(graph, config, "x", "past.0.k")
   const fresh: Value[] = []

@@ -56,15 +56,18 @@ export class BuiltSession implements DecoderSession {
     capacity,
     logitsAt,
     adapters,
+    long,
   }: ForwardPass): Promise<DecoderOutput> {
-    const { kvHeads, headSize } = this.shape
+    const { kvHeads, headSize, longAfter = 0 } = this.shape
+    // rows of the rotary tables
+    const firsts = pastLens.map((length, row) => length + (long?.[row] ? longAfter : 0))
     const x = this.embed(ids)
     const feeds: Record<string, ReturnType<typeof floats>> = {
       x: floats(x, [rows, count, x.length / (rows * count)]),
       position_ids: longs(
         Array.from(
           { length: rows * count },
-          (_, i) => pastLens[Math.floor(i / count)]! + (i % count),
+          (_, i) => firsts[Math.floor(i / count)]! + (i % count),
         ),
         [rows, count],
       ),

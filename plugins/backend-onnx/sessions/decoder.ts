@@ -24,6 +24,8 @@ export interface ForwardPass {
    */
   readonly past: readonly Float32Array[]
   readonly capacity: number
+  /** `[rows]`: the sequences that may get longer than the shape's `longAfter`; absent: none. */
+  readonly long?: readonly boolean[]
   /** Indices into `ids` of the tokens whose logits are wanted. */
   readonly logitsAt: readonly number[]
   /** `[rows]`; absent: no row has one. */

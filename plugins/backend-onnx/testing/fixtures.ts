@@ -31,14 +31,19 @@ export const expectedLogits = (name: string, variant?: string): readonly Float32
   return ids.map((_, i) => all.subarray(i * size, (i + 1) * size))
 }
 
-/** A key-value cache for `rows` sequences, and a function that fills it. */
+/**
+ * A key-value cache for `rows` sequences that may get `reach` tokens, and a function that fills it.
+ */
 export const walkerOf = (
   session: DecoderSession,
   rows: number,
   capacity: number,
-  adapters?: readonly (AdapterChoice | undefined)[],
+  {
+    adapters,
+    reach = 0,
+  }: { readonly adapters?: readonly (AdapterChoice | undefined)[]; readonly reach?: number } = {},
 ) => {
-  const { layers, kvHeads, headSize } = session.shape
+  const { layers, kvHeads, headSize, longAfter = Number.POSITIVE_INFINITY } = session.shape
   // values beyond a row's past must not matter
   const past = Array.from({ length: 2 * layers }, () =>
     new Float32Array(rows * kvHeads * capacity * headSize).fill(1e4),
@@ -67,6 +72,7 @@ export const walkerOf = (
       count,
       ids,
       pastLens,
+      long: tokens.map(() => reach > longAfter),
       past,
       capacity,
       logitsAt: ids.map((_, i) => i),
@@ -90,7 +96,10 @@ export const logitsIn = async (
   sizes: readonly number[],
   adapter?: AdapterChoice,
 ): Promise<readonly Float32Array[]> => {
-  const { step } = walkerOf(session, 1, 64, [adapter])
+  const { step } = walkerOf(session, 1, 64, {
+    adapters: [adapter],
+    reach: ids.length,
+  })
   const out: Float32Array[] = []
   for (const size of sizes) out.push(...(await step([ids.slice(out.length, out.length + size)])))
   return out

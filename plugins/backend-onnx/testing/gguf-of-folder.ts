@@ -83,9 +83,20 @@ const gemmaNames: Readonly<Record<string, string>> = {
   post_feedforward_layernorm: "post_ffw_norm",
 }
 
+export const phiNames: Readonly<Record<string, string>> = {
+  ...tensorNames,
+  "self_attn.qkv_proj": "attn_qkv",
+  "mlp.gate_up_proj": "ffn_up",
+}
+
+const namesOf: Readonly<Partial<Record<Architecture, Readonly<Record<string, string>>>>> = {
+  gemma3: gemmaNames,
+  phi3: phiNames,
+}
+
 export const ggufName = (name: string, architecture: Architecture): string => {
   const [, layer, stem, kind] = /^(?:model\.layers\.(\d+)\.)?(.+)\.(weight|bias)$/.exec(name)!
-  const names = architecture === "gemma3" ? gemmaNames : tensorNames
+  const names = namesOf[architecture] ?? tensorNames
   return `${layer === undefined ? "" : `blk.${layer}.`}${names[stem!]}.${kind}`
 }
 
@@ -163,17 +174,22 @@ export const architectureMetadata = (
     [`${name}.attention.key_length`]: config.headSize,
     [`${name}.attention.layer_norm_rms_epsilon`]: { f32: config.normEpsilon },
     [`${name}.rope.freq_base`]: { f32: ropeBase },
+    [`${name}.rope.dimension_count`]: 2 * config.rotary[0]!.rotations.length,
+    ...(config.longAfter && {
+      [`${name}.rope.scaling.original_context_length`]: config.longAfter,
+      [`${name}.rope.scaling.attn_factor`]: { f32: config.rotary[0]!.magnitude! },
+    }),
     ...(window ? { [`${name}.attention.sliding_window`]: window } : {}),
   }
 }
 
-/** A folder's SentencePiece vocabulary, as the converter writes that of Gemma. */
-export const gemmaMetadata = (folder: string): Readonly<Record<string, GgufValue>> => {
+const pieceMetadata = (folder: string): Readonly<Record<string, GgufValue>> => {
   const { added_tokens: added, model } = JSON.parse(
     readFileSync(join(folder, "tokenizer.json"), "utf8"),
   ) as TokenizerJson
   const tokens: string[] = []
   for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token
+  for (const { id, content } of added) tokens[id] = content
   const types = tokens.map((token): number => (/^<0x..>$/.test(token) ? 6 : 1))
   for (const { id, special } of added) types[id] = special ? 3 : 4
   const ranks = new Map(model.merges.map((pair, rank) => [pair.join(""), rank]))
@@ -185,23 +201,56 @@ export const gemmaMetadata = (folder: string): Readonly<Record<string, GgufValue
     ),
     "tokenizer.ggml.scores": tokens.map((token) => ({ f32: -(ranks.get(token) ?? 1000) })),
     "tokenizer.ggml.token_type": types,
-    "tokenizer.ggml.bos_token_id": 2,
-    "tokenizer.ggml.eos_token_id": 1,
-    "tokenizer.ggml.unknown_token_id": 3,
-    "tokenizer.ggml.add_space_prefix": false,
   }
 }
 
-/** Factors by which rotary scaling slows the rotations down. */
-export const rotaryFactors = (config: DecoderConfig, ropeBase: number): GgufTensor => {
+/** A folder's SentencePiece vocabulary, as the converter writes that of Gemma. */
+export const gemmaMetadata = (folder: string): Readonly<Record<string, GgufValue>> => ({
+  ...pieceMetadata(folder),
+  "tokenizer.ggml.bos_token_id": 2,
+  "tokenizer.ggml.eos_token_id": 1,
+  "tokenizer.ggml.unknown_token_id": 3,
+  "tokenizer.ggml.add_space_prefix": false,
+})
+
+/** And that of Phi-3, which is known by its name. */
+export const phiMetadata = (folder: string): Readonly<Record<string, GgufValue>> => ({
+  ...pieceMetadata(folder),
+  "general.name": "Phi 3 Mini 4k Instruct",
+  "tokenizer.ggml.bos_token_id": 1,
+  "tokenizer.ggml.eos_token_id": 2,
+  "tokenizer.ggml.unknown_token_id": 0,
+})
+
+const factorsTensor = (
+  name: string,
+  rotations: readonly number[],
+  ropeBase: number,
+): GgufTensor => {
   const factors = Float32Array.from(
-    config.rotary[0]!.rotations,
-    (rotation, i) => ropeBase ** ((-2 * i) / config.headSize) / rotation,
+    rotations,
+    (rotation, i) => ropeBase ** (-i / rotations.length) / rotation,
   )
   return {
-    name: "rope_freqs.weight",
+    name: `${name}.weight`,
     dimensions: [factors.length],
     type: 0,
     bytes: new Uint8Array(factors.buffer),
   }
+}
+
+/** Factors by which rotary scaling slows the rotations down. */
+export const rotaryFactors = (config: DecoderConfig, ropeBase: number): GgufTensor =>
+  factorsTensor("rope_freqs", config.rotary[0]!.rotations, ropeBase)
+
+/** The same of LongRoPE. */
+export const longRotaryFactors = (
+  config: DecoderConfig,
+  ropeBase: number,
+): readonly GgufTensor[] => {
+  const { rotations, longRotations } = config.rotary[0]!
+  return [
+    factorsTensor("rope_factors_short", rotations, ropeBase),
+    factorsTensor("rope_factors_long", longRotations!, ropeBase),
+  ]
 }

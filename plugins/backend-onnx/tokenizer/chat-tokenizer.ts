@@ -6,7 +6,7 @@ import { Damaged } from "../weights/model-file-error.ts"
 import type { ChatLanguage } from "./vocabulary.ts"
 
 /** Increment it whenever files written by earlier versions must be written again. */
-export const chatTokenizerVersion = 1
+export const chatTokenizerVersion = 2
 
 const tokenizerFile = "tokenizer.json"
 const laterTokenizerFile = "later-tokenizer.json"
@@ -17,6 +17,8 @@ export interface ChatFormat {
   readonly template: string
   /** Ids of control tokens, by text. */
   readonly controlTokens: Readonly<Record<string, number>>
+  /** Ids of control tokens that take the white space behind them along. */
+  readonly strippingTokens: readonly number[]
   readonly bosToken: string
   readonly eosToken: string
   /**
@@ -35,12 +37,20 @@ const mustWork = (what: string, attempt: () => unknown): void => {
 
 /** Writes the files that `loadChatTokenizer` reads, after a trial run. Throws `Damaged`. */
 export const writeChatTokenizer = (language: ChatLanguage, folder: string): void => {
-  const { vocabulary, controlTokens, template, bosToken, eosToken } = language
+  const { vocabulary, controlTokens, strippingTokens = [] } = language
+  const { template, bosToken, eosToken } = language
   const longestTokenBytes = vocabulary.tokens.reduce(
     (most, _, id) => Math.max(most, vocabulary.bytesOf(id).length),
     1,
   )
-  const format: ChatFormat = { template, controlTokens, bosToken, eosToken, longestTokenBytes }
+  const format: ChatFormat = {
+    template,
+    controlTokens,
+    strippingTokens,
+    bosToken,
+    eosToken,
+    longestTokenBytes,
+  }
   const texts = [
     [tokenizerFile, JSON.stringify(language.tokenizer)],
     ...(language.laterTokenizer === undefined

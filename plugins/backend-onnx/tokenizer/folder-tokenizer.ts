@@ -6,7 +6,12 @@ import type { ChatLanguage } from "./vocabulary.ts"
 
 export type FolderTokenizer = Pick<
   ChatLanguage,
-  "vocabulary" | "tokenizer" | "laterTokenizer" | "controlTokens" | "startsWithSpace"
+  | "vocabulary"
+  | "tokenizer"
+  | "laterTokenizer"
+  | "controlTokens"
+  | "strippingTokens"
+  | "startsWithSpace"
 >
 
 type Objects = Readonly<Record<string, Json>>
@@ -28,15 +33,16 @@ interface AddedToken {
   readonly id: number
   readonly content: string
   readonly special: boolean
+  readonly rstrip: boolean
 }
 
 const addedTokens = (value: Json | undefined): readonly AddedToken[] => {
   if (!Array.isArray(value)) return []
   return value.map((item) => {
-    const { id, content, special } = isObject(item) ? item : {}
+    const { id, content, special, rstrip } = isObject(item) ? item : {}
     if (typeof id !== "number" || typeof content !== "string")
       throw new Damaged("an entry of 'added_tokens' is not one")
-    return { id, content, special: special === true }
+    return { id, content, special: special === true, rstrip: rstrip === true }
   })
 }
 
@@ -175,6 +181,7 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
     tokenizer,
     ...(later === undefined ? {} : { laterTokenizer: later }),
     controlTokens: Object.fromEntries(special.map(({ content, id }) => [content, id])),
+    strippingTokens: special.flatMap(({ id, rstrip }) => (rstrip ? [id] : [])),
     startsWithSpace: spell === pieceBytes && prependsSpace(json),
   }
 }

@@ -98,6 +98,20 @@ const endTokens = (
   return all
 }
 
+/**
+ * GGUF files don't say that the control tokens of Phi-3 take the white space behind them along;
+ * llama.cpp knows it by the model's name.
+ */
+const strippingTokens = (
+  metadata: Metadata,
+  controlTokens: Readonly<Record<string, number>>,
+): readonly number[] =>
+  /phi[- ]?3/i.test(String(metadata.get("general.name") ?? ""))
+    ? Object.entries(controlTokens).flatMap(([token, id]) =>
+        ["<unk>", "<s>", "<|endoftext|>"].includes(token) ? [] : [id],
+      )
+    : []
+
 const kinds = { gpt2: "byteLevel", llama: "pieces" } as const
 
 export const ggufTemplate = (metadata: Metadata): string => {
@@ -130,6 +144,7 @@ export const ggufLanguage = (metadata: Metadata, size: number): ChatLanguage => 
     vocabulary,
     tokenizer: (spelling === "byteLevel" ? byteLevel : sentencePiece)(metadata, vocabulary),
     controlTokens,
+    strippingTokens: strippingTokens(metadata, controlTokens),
     template: ggufTemplate(metadata),
     bosToken: namedToken(metadata, vocabulary, "bos_token_id"),
     eosToken: namedToken(metadata, vocabulary, "eos_token_id"),

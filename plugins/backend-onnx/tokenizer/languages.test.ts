@@ -7,6 +7,7 @@ import { expectedOf, fixtureFolder } from "../testing/fixtures.ts"
 import {
   byteLevelMetadata,
   gemmaMetadata,
+  phiMetadata,
   type SentencePieceFixture,
   sentencePieceMetadata,
 } from "../testing/gguf-of-folder.ts"
@@ -50,7 +51,17 @@ const chatIdsOf = async (
   return "ids" in prompt ? [...prompt.ids] : prompt
 }
 
-const names = ["llama", "llama3-sharded", "mistral", "qwen2", "qwen3", "gemma3", "smollm3"]
+const names = [
+  "llama",
+  "llama3-sharded",
+  "mistral",
+  "qwen2",
+  "qwen3",
+  "gemma3",
+  "smollm3",
+  "phi3",
+  "phi4-mini",
+]
 
 describe("a folder's tokenizer and template do what transformers does with them", () => {
   test.each(names)("%s", async (name) => {
@@ -86,8 +97,10 @@ describe("the same from the metadata of a GGUF file", () => {
     ["qwen2", "qwen2"],
     ["qwen3", "qwen2"],
     ["smollm3", "smaug-bpe"],
-    ["gemma3", undefined],
-  ])("%s, whose words are made as %s", async (name, pre) => {
+    ["phi4-mini", "gpt-4o"],
+    ["gemma3", gemmaMetadata],
+    ["phi3", phiMetadata],
+  ])("%s", async (name, pre) => {
     const { text, textIds, chat, chatIds } = expectedOf(name)
     const folder = folderLanguage(fixtureFolder(name), 416)
     const named = {
@@ -96,9 +109,9 @@ describe("the same from the metadata of a GGUF file", () => {
       "tokenizer.ggml.eos_token_id": 2,
     }
     const own =
-      pre === undefined
-        ? gemmaMetadata(fixtureFolder(name))
-        : byteLevelMetadata(fixtureFolder(name), pre)
+      typeof pre === "string"
+        ? byteLevelMetadata(fixtureFolder(name), pre)
+        : pre(fixtureFolder(name))
     const language = ggufLanguage(metadataOf({ ...own, ...named }), 416)
     expect(await idsOf(language, text)).toEqual(textIds)
     expect(await chatIdsOf(language, chat)).toEqual(chatIds)

@@ -22,7 +22,8 @@ const wordsWithDigits = (digits: string) =>
 
 // words end where lower case turns to upper case
 const [upper, lower] = ["[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]", "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"]
-const casedWords = `[^\\r\\n\\p{L}\\p{N}]?${upper}*${lower}+|[^\\r\\n\\p{L}\\p{N}]?${upper}+${lower}*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|${rest}`
+const casedWords = (digits: string, ending: string) =>
+  `[^\\r\\n\\p{L}\\p{N}]?${upper}*${lower}+${ending}|[^\\r\\n\\p{L}\\p{N}]?${upper}+${lower}*${ending}|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|${rest}`
 
 interface PreTokenization {
   readonly preTokenizer: Json
@@ -43,8 +44,11 @@ const qwen2: PreTokenization = {
   normalizer: { type: "NFC" },
 }
 const tekken: PreTokenization = {
-  preTokenizer: sequence(split(casedWords), byteLevel(false)),
+  preTokenizer: sequence(split(casedWords("\\p{N}", "")), byteLevel(false)),
   ignoreMerges: true,
+}
+const gpt4o: PreTokenization = {
+  preTokenizer: sequence(split(casedWords("\\p{N}{1,3}", `${contractions}?`)), byteLevel(false)),
 }
 /**
  * What llama.cpp does with files that name none: split punctuation, then GPT-2's words, then digits
@@ -77,6 +81,8 @@ const known: Readonly<Record<string, PreTokenization>> = {
   llama3,
   "llama-v3": llama3,
   "smaug-bpe": llama3,
+  dbrx: { preTokenizer: llama3.preTokenizer },
+  "gpt-4o": gpt4o,
   qwen2,
   "deepseek-r1-qwen": { preTokenizer: qwen2.preTokenizer },
   tekken,

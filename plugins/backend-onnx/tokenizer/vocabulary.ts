@@ -25,6 +25,8 @@ export interface ChatLanguage {
   readonly laterTokenizer?: Json
   /** Ids of control tokens, by text. */
   readonly controlTokens: Readonly<Record<string, number>>
+  /** Control tokens that take the white space behind them along. */
+  readonly strippingTokens?: readonly number[]
   readonly template: string
   readonly bosToken: string
   readonly eosToken: string

@@ -1,0 +1,53 @@
+import { countIn, type Metadata, numberIn } from "../weights/gguf-metadata.ts"
+import { Damaged } from "../weights/model-file-error.ts"
+import type { Architecture } from "./decoder-config.ts"
+
+/** Defaults of keys that config.json leaves out, from the configuration classes of transformers. */
+export const defaults: Readonly<
+  Record<
+    Architecture,
+    {
+      readonly heads?: number
+      readonly kvHeads?: number
+      readonly headSize?: number
+      readonly contextTokens: number
+      readonly window?: number
+      readonly vocabulary?: number
+      readonly ropeBase?: number
+      readonly normEpsilon?: number
+      readonly tiedHead?: true
+    }
+  >
+> = {
+  llama: { contextTokens: 2048 },
+  mistral: { kvHeads: 8, contextTokens: 131_072, window: 4096 },
+  qwen2: { kvHeads: 32, contextTokens: 32_768, window: 4096 },
+  qwen3: { kvHeads: 32, headSize: 128, contextTokens: 32_768, window: 4096 },
+  gemma3: {
+    heads: 8,
+    kvHeads: 4,
+    headSize: 256,
+    contextTokens: 131_072,
+    window: 4096,
+    vocabulary: 262_208,
+    ropeBase: 1_000_000,
+    tiedHead: true,
+  },
+  phi3: { contextTokens: 4096, normEpsilon: 1e-5 },
+  smollm3: { kvHeads: 4, contextTokens: 32_768, ropeBase: 2_000_000, tiedHead: true },
+}
+
+/** In these files `null` stands for an absent value. */
+export const present = (json: Metadata, key: string): boolean =>
+  (json.get(key) ?? undefined) !== undefined
+export const countOr = (json: Metadata, key: string, most: number, byDefault: number): number =>
+  present(json, key) ? countIn(json, key, most) : byDefault
+export const numberOr = (json: Metadata, key: string, byDefault: number): number =>
+  present(json, key) ? numberIn(json, key) : byDefault
+
+export const objectAt = (json: Metadata, key: string): Metadata => {
+  const value: unknown = json.get(key) ?? {}
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Damaged(`'${key}' is not an object`)
+  return new Map(Object.entries(value))
+}

@@ -1,0 +1,119 @@
+import { countIn, type Metadata, numbersIn } from "../weights/gguf-metadata.ts"
+import { Damaged } from "../weights/model-file-error.ts"
+import { type Architecture, limits } from "./decoder-config.ts"
+import { type AttentionKind, families } from "./families.ts"
+import { countOr, defaults, numberOr, objectAt, present } from "./folder-json.ts"
+import { longMagnitude, type Rotary, rotationsOf, scaledBy, slowedBy } from "./rotary.ts"
+
+const scalingIn = (json: Metadata): Metadata =>
+  objectAt(json, present(json, "rope_parameters") ? "rope_parameters" : "rope_scaling")
+
+const rotationsIn = (scaling: Metadata, base: number, headSize: number): readonly number[] =>
+  scaledBy(rotationsOf(numberOr(scaling, "rope_theta", base), headSize), scaling)
+
+/** Rotations of layers of each kind, which newer files name, and older ones by keys of their own. */
+const rotaryByKind = (
+  json: Metadata,
+  ropeBase: number,
+  localBase: number,
+  headSize: number,
+): Readonly<Record<AttentionKind, Rotary>> => {
+  const all = scalingIn(json)
+  const byKind = all.has("full_attention") || all.has("sliding_attention")
+  return {
+    full_attention: {
+      rotations: rotationsIn(
+        byKind ? objectAt(all, "full_attention") : all,
+        numberOr(json, "rope_theta", ropeBase),
+        headSize,
+      ),
+    },
+    sliding_attention: {
+      rotations: rotationsIn(
+        byKind ? objectAt(all, "sliding_attention") : new Map(),
+        numberOr(json, "rope_local_base_freq", localBase),
+        headSize,
+      ),
+    },
+  }
+}
+
+/** Phi's: of a part of the dimensions, and by other factors for long sequences. */
+const phiRotary = (json: Metadata, headSize: number): Rotary => {
+  const scaling = scalingIn(json)
+  const part = numberOr(
+    scaling,
+    "partial_rotary_factor",
+    numberOr(json, "partial_rotary_factor", 1),
+  )
+  const dimensions = Math.floor(headSize * part)
+  if (!(dimensions > 0 && dimensions <= headSize && dimensions % 2 === 0))
+    throw new Damaged(`'partial_rotary_factor' is ${part}, of ${headSize} dimensions`)
+  const base = numberOr(scaling, "rope_theta", numberOr(json, "rope_theta", 10_000))
+  const plain = rotationsOf(base, dimensions)
+  const longAfter = longAfterIn(json)
+  if (longAfter === undefined) return { rotations: scaledBy(plain, scaling) }
+  const extension =
+    countOr(json, "max_position_embeddings", limits.contextTokens, longAfter) / longAfter
+  const by = (name: string) => slowedBy(plain, numbersIn(scaling, name), name)
+  return {
+    rotations: by("short_factor"),
+    longRotations: by("long_factor"),
+    magnitude: numberOr(
+      scaling,
+      "attention_factor",
+      longMagnitude(numberOr(scaling, "factor", extension), longAfter),
+    ),
+  }
+}
+
+const longTypes: readonly unknown[] = ["longrope", "su", "yarn"]
+
+/** The window of the original training, where long sequences are rotated in another way. */
+export const longAfterIn = (json: Metadata): number | undefined => {
+  const scaling = scalingIn(json)
+  if (!longTypes.includes(scaling.get("rope_type") ?? scaling.get("type"))) return undefined
+  const key = "original_max_position_embeddings"
+  return countIn(present(scaling, key) ? scaling : json, key, limits.contextTokens)
+}
+
+/** Whether each layer has a rotary embedding. */
+export const rotatedIn = (
+  json: Metadata,
+  architecture: Architecture,
+  layers: number,
+): readonly boolean[] => {
+  const { unrotatedEvery } = families[architecture]
+  if (unrotatedEvery === undefined) return new Array<boolean>(layers).fill(true)
+  const every = countOr(json, "no_rope_layer_interval", limits.layers, unrotatedEvery)
+  // ones and zeros: despite its name, a one is a layer with a rotary embedding
+  const listed: unknown =
+    json.get("no_rope_layers") ??
+    Array.from({ length: layers }, (_, i) => Number((i + 1) % every > 0))
+  if (!Array.isArray(listed) || listed.length !== layers)
+    throw new Damaged(`'no_rope_layers' is not a list of ${layers}`)
+  return listed.map(Boolean)
+}
+
+export const rotaryIn = (
+  json: Metadata,
+  architecture: Architecture,
+  kinds: readonly AttentionKind[],
+  headSize: number,
+): readonly (Rotary | undefined)[] => {
+  const { ropeBase = 10_000 } = defaults[architecture]
+  const { localBase } = families[architecture]
+  if (architecture === "phi3") {
+    const rotary = phiRotary(json, headSize)
+    return kinds.map(() => rotary)
+  }
+  if (localBase !== undefined) {
+    const rotary = rotaryByKind(json, ropeBase, localBase, headSize)
+    return kinds.map((kind) => rotary[kind])
+  }
+  const base = numberOr(json, "rope_theta", ropeBase)
+  const rotary: Rotary = { rotations: rotationsIn(scalingIn(json), base, headSize) }
+  return rotatedIn(json, architecture, kinds.length).map((isRotated) =>
+    isRotated ? rotary : undefined,
+  )
+}
