@@ -106,7 +106,12 @@ export const queueKeyCases: QueueCases = {
       expect(yield* held("another")).toEqual([])
       yield* gate.open
       yield* eventually(opened, () => expect(succeeded).toEqual(["runs"]))
-      yield* opened.advance(1000)
-      expect(yield* held()).toEqual(["l"])
+      // its row goes some time after its handler has succeeded
+      let keys = yield* held()
+      for (let tries = 0; keys.length > 1 && tries < 400; tries++) {
+        yield* opened.advance(0)
+        keys = yield* held()
+      }
+      expect(keys).toEqual(["l"])
     }),
 }
