@@ -40,6 +40,19 @@ export const AdapterConfig = Schema.Struct({
     }),
 }).annotate({ identifier: "Adapter" })
 
+const PriceConfig = Schema.Struct({
+  input: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M input tokens" }),
+  output: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M output tokens" }),
+  cacheRead: Schema.optionalKey(rupiah).annotate({
+    description: "Rp per 1M tokens read from the prompt cache; 0.1 x input by default",
+  }),
+  cacheWrite: Schema.optionalKey(rupiah).annotate({
+    description: "Rp per 1M tokens written to the prompt cache; 1.25 x input by default",
+  }),
+  image: Schema.optionalKey(rupiah).annotate({ description: "Rp per image" }),
+  searchUnit: Schema.optionalKey(rupiah).annotate({ description: "Rp per search unit" }),
+})
+
 export const ModelConfig = Schema.Struct({
   id: Schema.String.check(
     Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/, {
@@ -66,21 +79,7 @@ export const ModelConfig = Schema.Struct({
     [],
     "chat, embeddings or rerank, and what the model can do besides: tool_use, thinking, vision, structured_output, prompt_caching; what it lacks is not shown.",
   ),
-  price: withDefault(
-    Schema.Struct({
-      input: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M input tokens" }),
-      output: Schema.optionalKey(rupiah).annotate({ description: "Rp per 1M output tokens" }),
-      cacheRead: Schema.optionalKey(rupiah).annotate({
-        description: "Rp per 1M tokens read from the prompt cache; 0.1 x input by default",
-      }),
-      cacheWrite: Schema.optionalKey(rupiah).annotate({
-        description: "Rp per 1M tokens written to the prompt cache; 1.25 x input by default",
-      }),
-      image: Schema.optionalKey(rupiah).annotate({ description: "Rp per image" }),
-      searchUnit: Schema.optionalKey(rupiah).annotate({ description: "Rp per search unit" }),
-    }),
-    {},
-  ),
+  price: withDefault(PriceConfig, {}),
   backend: Schema.String.annotate({
     description: "Name of a backend that a plugin provides, as `onnx`.",
   }),
@@ -95,6 +94,20 @@ export const ModelConfig = Schema.Struct({
   options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}, "For the backend."),
 }).annotate({ identifier: "Model" })
 export type ModelConfig = typeof ModelConfig.Type
+
+/** A file of models, by its name or with what one model of it is to have instead. */
+const IncludeConfig = Schema.Union([
+  Schema.String,
+  Schema.Struct({
+    file: Schema.String,
+    id: Schema.optionalKey(ModelConfig.fields.id),
+    tier: Schema.optionalKey(Schema.String),
+    description: Schema.optionalKey(Schema.String),
+    price: Schema.optionalKey(PriceConfig),
+  }),
+])
+export type IncludeConfig = typeof IncludeConfig.Type
+export const IncludeList = Schema.Array(IncludeConfig)
 
 export const ServerConfig = Schema.Struct({
   host: withDefault(Schema.String, "0.0.0.0"),
@@ -269,5 +282,10 @@ export const DeploymentConfig = Schema.Struct({
     "What a line of a batch costs, as a part of the list price.",
   ),
   models: withDefault(Schema.Array(ModelConfig), []),
+  include: withDefault(
+    IncludeList,
+    [],
+    "Files with further `models`, beside this one or in rakit's own config folder (models/qwen3-0.6b.yaml; docs/models.md lists them); with `file` and what its model is to have instead.",
+  ),
 }).annotate({ identifier: "AssembledDeployment" })
 export type DeploymentConfig = typeof DeploymentConfig.Type

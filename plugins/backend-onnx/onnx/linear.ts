@@ -15,6 +15,10 @@ export const isFourBits = (type: GgmlType): boolean => type.levels !== undefined
 export const ownPrecision = (matrix: Matrix): "int8" | "int4" =>
   someRow(matrix, (type) => !isFourBits(type)) ? "int8" : "int4"
 
+/** Bytes in memory of a weight that the file has in this type: its level, its share of the block's. */
+export const bytesPerWeight = (type: GgmlType): number =>
+  isFourBits(type) ? 0.5 + (needsShifts(type) ? 8 : 4) / blockSize : 1 + 4 / blockSize
+
 /**
  * `x [.., columns]` times the matrix, transposed, plus the bias: `[.., rows]`. For int4 `x` is `[B,
  * S, columns]`.

@@ -1,0 +1,71 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Result } from "effect"
+import { afterAll, expect, test } from "vitest"
+import { resolve, Tokens } from "../core/tokens.ts"
+import { assemble } from "../runtime/boot/assemble.ts"
+import { loadConfig } from "../runtime/config/load.ts"
+import { parseSourceUrl } from "../runtime/services/model-files/sources/source-url.ts"
+import { fakeLog } from "../testing/index.ts"
+import { modelShapes } from "./model-shapes.ts"
+import {
+  bytesInFile,
+  figuresOf,
+  memoryLine,
+  modelFiles,
+  modelsPage,
+  readModel,
+  weightsOf,
+} from "./models-page.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "rakit-ready-made-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test("docs/models.md and the lines about memory are what the sources say (npm run docs)", () => {
+  expect(readFileSync(new URL("./models.md", import.meta.url), "utf8")).toBe(modelsPage())
+  for (const file of modelFiles) expect(readModel(file).text).toContain(`${memoryLine(file)}\n`)
+})
+
+test("every ready-made model has a shape, a licence and one pinned file of a hub", () => {
+  expect(
+    Object.keys(modelShapes)
+      .map((name) => `${name}.yaml`)
+      .sort(),
+  ).toEqual(modelFiles)
+  for (const file of modelFiles) {
+    const { models, entry, name, licence, how } = readModel(file)
+    expect([file, models.length, name, licence, how]).not.toContain("")
+    expect(`${entry.id}.yaml`).toBe(file)
+    const sources = entry.sources.map(({ url }) => parseSourceUrl(url))
+    expect(sources.map((source) => Result.isSuccess(source) && source.success.scheme)).toEqual([
+      "hf",
+    ])
+  }
+})
+
+test("the shapes give the published files' sizes", () => {
+  for (const file of modelFiles) {
+    const { shape, kind } = figuresOf(file)
+    const rest = shape.fileBytes - bytesInFile(weightsOf(shape, kind))
+    // vocabulary, merges and norms: at most some 16 MB
+    expect([file, rest > -1e6 && rest < 25e6, rest]).toEqual([file, true, rest])
+  }
+})
+
+test("all of them are fine in one deployment, by name, without their files", async () => {
+  const config = join(folder, "rakit.yaml")
+  const included = modelFiles.map((file) => `  - models/${file}\n`).join("")
+  writeFileSync(
+    config,
+    `dataDir: ${folder}/data\nplugins: { backend-onnx: {} }\ninclude:\n${included}`,
+  )
+  const { container } = await Effect.runPromise(
+    Effect.scoped(assemble(loadConfig(config, {}), "command", fakeLog())),
+  )
+  const { entries } = resolve(container, Tokens.catalogue)
+  expect(entries.map(({ id }) => `${id}.yaml`)).toEqual(modelFiles)
+  expect(
+    entries.filter(({ maxOutputTokens: most, contextTokens }) => most > contextTokens),
+  ).toEqual([])
+})
