@@ -50,7 +50,7 @@ const spec = (more: Partial<EngineSpec> = {}): EngineSpec => ({
   kind: "decoder",
   path: model,
   graphs: join(folder, "graphs"),
-  precision: "int8",
+  precision: "auto",
   threads,
   slots: 16,
   kvBytes: 4 * 2 ** 30,
@@ -65,7 +65,7 @@ interface Speed {
   readonly warm: Timing
 }
 
-const ours = "Rakit, int8"
+const ours = "Rakit"
 const peer = "node-llama-cpp, the same file"
 
 const openSides = async (): Promise<readonly EngineProcess[]> => {

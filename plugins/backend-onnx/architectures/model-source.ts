@@ -3,9 +3,10 @@ import { join } from "node:path"
 import { folderLanguage, folderTemplate, languageFiles } from "../tokenizer/folder-language.ts"
 import { ggufLanguage, ggufTemplate } from "../tokenizer/gguf-language.ts"
 import type { ChatLanguage } from "../tokenizer/vocabulary.ts"
-import { type Content, contentOf } from "../weights/content-digest.ts"
+import type { Content } from "../weights/content-digest.ts"
 import type { GgmlType } from "../weights/ggml-types.ts"
 import { openGguf } from "../weights/gguf-file.ts"
+import type { KnownContents } from "../weights/known-contents.ts"
 import { explaining } from "../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
@@ -21,7 +22,7 @@ export interface ModelSource {
   readonly weights: DecoderWeights
   readonly language: ChatLanguage
   /** Digests of every file that the graph depends on. */
-  contents(progress: (percent: number) => void): readonly Content[]
+  contents(known: KnownContents, progress: (percent: number) => void): readonly Content[]
   close(): void
 }
 
@@ -30,13 +31,14 @@ const isFolder = (path: string): boolean =>
 
 const readAll = (
   paths: readonly string[],
+  known: KnownContents,
   progress: (percent: number) => void,
 ): readonly Content[] => {
   const present = paths.filter((path) => statSync(path, { throwIfNoEntry: false }))
   const total = present.reduce((sum, path) => sum + statSync(path).size, 0)
   let before = 0
   return present.map((path) => {
-    const content = contentOf(path, (bytes) =>
+    const content = known.of(path, (bytes) =>
       progress(Math.floor((100 * (before + bytes)) / Math.max(1, total))),
     )
     before += content.bytes
@@ -67,7 +69,7 @@ const openFile = (path: string): ModelSource => {
         config.architecture === "llama" || config.architecture === "smollm3",
       ),
       language: ggufLanguage(file.header.metadata, config.vocabulary),
-      contents: (progress) => readAll([path], progress),
+      contents: (known, progress) => readAll([path], known, progress),
       close: () => file.close(),
     }
   })
@@ -80,9 +82,10 @@ const openFolder = (path: string): ModelSource => {
     config,
     weights: new DecoderWeights(source, folderNames(config.architecture, source), config, false),
     language: folderLanguage(path, config.vocabulary),
-    contents: (progress) =>
+    contents: (known, progress) =>
       readAll(
         [configFile, ...languageFiles, ...weightFilesIn(path)].map((name) => join(path, name)),
+        known,
         progress,
       ),
     close: () => source.close(),

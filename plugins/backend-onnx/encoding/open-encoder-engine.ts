@@ -3,9 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Tokenizer } from "tokenizers"
 import { type BertConfig, bertConfig } from "../architectures/bert-config.ts"
-import { cachedGraph, digestOf, graphFile } from "../onnx/graph-cache.ts"
+import { cachedGraph, digestOf, graphFile, knownIn } from "../onnx/graph-cache.ts"
 import { openSession } from "../onnx/onnx-session.ts"
-import { contentOf } from "../weights/content-digest.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { openSafetensors } from "../weights/safetensors.ts"
 import type { TensorFile } from "../weights/tensor-file.ts"
@@ -52,7 +51,7 @@ const graphOf = (
     "bert",
     bertGraphVersion,
     mapVersion,
-    contentOf(file.path),
+    knownIn(spec.graphs).of(file.path),
     spec.precision,
     config,
   ])

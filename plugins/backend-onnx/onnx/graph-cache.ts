@@ -13,7 +13,8 @@ import {
   writeFileSync,
 } from "node:fs"
 import { join } from "node:path"
-import { type Content, contentOf } from "../weights/content-digest.ts"
+import type { Content } from "../weights/content-digest.ts"
+import { KnownContents } from "../weights/known-contents.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { GraphBuilder } from "./graph-builder.ts"
 import { WeightStore } from "./weight-store.ts"
@@ -23,6 +24,9 @@ const manifestFile = "contents.json"
 
 export const digestOf = (parts: readonly unknown[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32)
+
+/** The digests that a cache of graphs remembers. */
+export const knownIn = (root: string): KnownContents => new KnownContents(join(root, "known"))
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -57,8 +61,8 @@ const removeLeftovers = (root: string, digest: string): void => {
 }
 
 /** Writes the list of files with their digests, as the last file of a complete folder. */
-const writeManifest = (folder: string): void => {
-  const files = readdirSync(folder).map((name) => [name, contentOf(join(folder, name))] as const)
+const writeManifest = (folder: string, known: KnownContents): void => {
+  const files = readdirSync(folder).map((name) => [name, known.of(join(folder, name))] as const)
   writeFileSync(join(folder, manifestFile), JSON.stringify(Object.fromEntries(files)))
 }
 
@@ -74,15 +78,15 @@ const flush = (folder: string): void => {
   }
 }
 
-/** Whether all files of a folder match their digests. */
-const isWhole = (folder: string): boolean => {
+/** Whether all files of a folder match their digests; large ones are read when they are new. */
+const isWhole = (folder: string, known: KnownContents): boolean => {
   try {
     const files = Object.entries(
       JSON.parse(readFileSync(join(folder, manifestFile), "utf8")) as Record<string, Content>,
     )
     const sound = ([name, wanted]: (typeof files)[number]) => {
       const path = join(folder, name)
-      return statSync(path).size === wanted.bytes && contentOf(path).sha256 === wanted.sha256
+      return statSync(path).size === wanted.bytes && known.of(path).sha256 === wanted.sha256
     }
     return files.length > 0 && files.every(sound)
   } catch {
@@ -146,7 +150,8 @@ const refill = (root: string, digest: string, fill: (folder: string) => void): v
   mkdirSync(folder)
   try {
     fill(folder)
-    writeManifest(folder)
+    flush(folder)
+    writeManifest(folder, knownIn(root))
     flush(folder)
   } catch (cause) {
     remove(folder)
@@ -166,7 +171,7 @@ export const cachedFolder = (
   fill: (folder: string) => void,
 ): string => {
   const ready = join(root, digest)
-  if (!isWhole(ready)) namingDisk(root, () => refill(root, digest, fill))
+  if (!isWhole(ready, knownIn(root))) namingDisk(root, () => refill(root, digest, fill))
   return ready
 }
 

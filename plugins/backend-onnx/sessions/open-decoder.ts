@@ -7,8 +7,7 @@ import {
 import { templateStyle } from "../chat-format/template-style.ts"
 import { adapterGraphVersion } from "../onnx/adapter-inputs.ts"
 import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
-import { cachedFolder, cachedGraph, digestOf } from "../onnx/graph-cache.ts"
-
+import { cachedFolder, cachedGraph, digestOf, knownIn } from "../onnx/graph-cache.ts"
 import { isFourBits, type Precision } from "../onnx/linear.ts"
 import type { Port } from "../onnx/onnx-session.ts"
 
@@ -67,7 +66,9 @@ const adaptersOf = (spec: DecoderSpec, { config }: ModelSource, progress: Progre
 const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): string => {
   const { config, weights, language } = source
   const takesAdapters = hasAdapters(spec)
-  const contents = source.contents((percent) => progress(`reading weights: ${percent} %`))
+  const contents = source.contents(knownIn(spec.graphs), (percent) =>
+    progress(`reading weights: ${percent} %`),
+  )
   const digest = digestOf([
     "decoder",
     decoderGraphVersion,

@@ -2,6 +2,7 @@ import { openModelSource } from "../architectures/model-source.ts"
 import { buildDecoderGraph } from "../onnx/decoder-graph.ts"
 import { cachedGraph } from "../onnx/graph-cache.ts"
 import type { Precision } from "../onnx/linear.ts"
+import { KnownContents } from "../weights/known-contents.ts"
 
 /**
  * Builds a graph in a process of its own and prints how much memory that took: `path graphs
@@ -11,7 +12,7 @@ const [path, graphs, precision] = process.argv.slice(2) as [string, string, Prec
 
 const beforeKb = process.resourceUsage().maxRSS
 const source = openModelSource(path)
-const contents = source.contents(() => {})
+const contents = source.contents(new KnownContents(graphs), () => {})
 cachedGraph(graphs, "measured", (graph) =>
   buildDecoderGraph({ graph, config: source.config, weights: source.weights, precision }, () => {}),
 )
