@@ -36,6 +36,7 @@ test.each([
   ["smollm3", "smollm3"],
   ["phi3", "phi3"],
   ["phi4-mini", "phi4-mini"],
+  ["qwen3-moe", "qwen3-moe"],
   ["llama-export", "llama"],
 ])("%s answers a chat as transformers does, alone and beside others", async (folder, name) => {
   const model = await fixture.open("chat", fixtureFolder(folder), {

@@ -8,7 +8,7 @@ import { openSafetensors } from "../weights/safetensors.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import { peftConfigFile, peftScales } from "./adapter-config.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
-import { layerMatrices, sizesOf } from "./decoder-weights.ts"
+import { layerMatrices, matricesIn, sizesOf } from "./decoder-weights.ts"
 import { folderNames, ggufNames, type LayerMatrix, type TensorNames } from "./tensor-names.ts"
 
 /** A change of low rank to one matrix: the product is `x a^T b^T`. */
@@ -99,7 +99,7 @@ const pairsOf = (
 const placesOf = (names: TensorNames, config: DecoderConfig): ReadonlyMap<string, Place> => {
   const places = new Map<string, Place>()
   for (let layer = 0; layer < config.layers; layer++)
-    for (const part of layerMatrices) {
+    for (const part of matricesIn(config, layer)) {
       const stem = `${names.layer(layer)}${names.parts[part]}`
       places.set(stem, { layer, parts: [...(places.get(stem)?.parts ?? []), part] })
     }

@@ -47,9 +47,13 @@ describe("a GGUF file is refused with the reason", () => {
     [
       "of an unknown architecture",
       metadata({ "general.architecture": "mamba" }),
-      /architecture is 'mamba'; this backend runs llama, qwen2, qwen3, gemma3, smollm3, phi3\. Name a model/,
+      /architecture is 'mamba'; this backend runs llama, qwen2, qwen3, gemma3, smollm3, phi3, qwen3moe\. Name a model/,
     ],
-    ["that is a mixture of experts", metadata({ "llama.expert_count": 8 }), /mixture of 8 experts/],
+    [
+      "that is a mixture of experts",
+      metadata({ "llama.expert_count": 8 }),
+      /mixture of 8 experts, which this backend runs of Qwen3 only/,
+    ],
     ["that is a part", metadata({ "split.count": 3 }), /it is one of 3 parts\. Join them/],
     [
       "with a tensor of an unknown type",

@@ -17,7 +17,15 @@ export interface DecoderShape {
 }
 
 /** Architectures that the decoder graph implements. */
-export type Architecture = "llama" | "mistral" | "qwen2" | "qwen3" | "gemma3" | "smollm3" | "phi3"
+export type Architecture =
+  | "llama"
+  | "mistral"
+  | "qwen2"
+  | "qwen3"
+  | "gemma3"
+  | "smollm3"
+  | "phi3"
+  | "qwen3moe"
 
 /** Architectures by their names in a file format. */
 export type ArchitectureNames = Readonly<Record<string, Architecture>>
@@ -29,6 +37,19 @@ export const architectureNamed = (name: string, known: ArchitectureNames): Archi
       `its architecture is '${name}'; this backend runs ${Object.keys(known).join(", ")}`,
     )
   return architecture
+}
+
+/** Layers whose feed-forward is a choice among experts (Shazeer et al., arXiv 1701.06538). */
+export interface Experts {
+  readonly count: number
+  /** How many of them each token goes to. */
+  readonly used: number
+  /** Width inside an expert. */
+  readonly feedForward: number
+  /** The weights of the chosen ones add up to one. */
+  readonly isNormalized: boolean
+  /** Whether each layer has experts. */
+  readonly layers: readonly boolean[]
 }
 
 /** The configuration of a decoder of one of these architectures. */
@@ -52,6 +73,7 @@ export interface DecoderConfig extends DecoderShape {
   /** The outputs of attention and feed-forward are normalized, too (Gemma). */
   readonly outerNorms: boolean
   readonly activation: "silu" | "gelu"
+  readonly experts?: Experts
   /** Factor of the embeddings that enter the first layer. */
   readonly embeddingScale: number
   /** Factor of the products of queries and keys. */
@@ -64,6 +86,7 @@ const maxWindow = 131_072
 /** The largest values that a configuration may claim. */
 export const limits = {
   layers: 512,
+  experts: 1024,
   width: 65_536,
   feedForward: 1_048_576,
   heads: 1024,

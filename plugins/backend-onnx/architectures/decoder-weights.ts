@@ -9,9 +9,17 @@ import {
 import { Unsupported } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
-import type { LayerMatrix, LayerNorm, TensorNames } from "./tensor-names.ts"
+import type { ExpertMatrix, LayerMatrix, LayerNorm, TensorNames } from "./tensor-names.ts"
 
 export const layerMatrices: readonly LayerMatrix[] = ["q", "k", "v", "out", "gate", "up", "down"]
+
+const expertMatrices: readonly ExpertMatrix[] = ["gate", "up", "down"]
+
+/** The matrices of a layer outside of experts. */
+export const matricesIn = ({ experts }: DecoderConfig, layer: number): readonly LayerMatrix[] =>
+  experts?.layers[layer]
+    ? layerMatrices.filter((part) => !expertMatrices.includes(part as ExpertMatrix))
+    : layerMatrices
 
 interface MatrixSize {
   readonly rows: number
@@ -59,10 +67,18 @@ export class DecoderWeights {
     this.head()
     this.finalNorm()
     for (let layer = 0; layer < this.config.layers; layer++) {
-      for (const part of layerMatrices) this.matrix(layer, part)
+      const parts = matricesIn(this.config, layer)
+      for (const part of parts) this.matrix(layer, part)
       for (const norm of this.norms()) this.norm(layer, norm)
-      for (const part of layerMatrices) this.bias(layer, [part])
+      for (const part of parts) this.bias(layer, [part])
+      if (parts !== layerMatrices) this.refuseWrongExperts(layer)
     }
+  }
+
+  private refuseWrongExperts(layer: number): void {
+    this.router(layer)
+    for (let expert = 0; expert < this.config.experts!.count; expert++)
+      for (const part of expertMatrices) this.expert(layer, expert, part)
   }
 
   private norms(): readonly LayerNorm[] {
@@ -86,9 +102,14 @@ export class DecoderWeights {
       ...(config.tiedHead ? [] : [`${names.head}.weight`]),
     ])
     for (let layer = 0; layer < config.layers; layer++) {
-      for (const part of [...layerMatrices, ...this.norms()])
+      const parts = matricesIn(config, layer)
+      for (const part of [...parts, ...this.norms()])
         known.add(`${names.layer(layer)}${names.parts[part]}.weight`)
-      for (const part of layerMatrices) known.add(`${names.layer(layer)}${names.parts[part]}.bias`)
+      for (const part of parts) known.add(`${names.layer(layer)}${names.parts[part]}.bias`)
+      if (parts === layerMatrices) continue
+      known.add(`${names.layer(layer)}${names.router}.weight`)
+      for (let expert = 0; expert < config.experts!.count; expert++)
+        for (const part of expertMatrices) known.add(this.expertName(layer, expert, part))
     }
     for (const name of this.source.names())
       if (!known.has(name) && !names.ignored.test(name))
@@ -127,6 +148,28 @@ export class DecoderWeights {
     const stored = rowsOf(whole, place.first, rows)
     const heads = this.shuffledHeads(part)
     return heads ? halvesLayout(stored, heads) : stored
+  }
+
+  /** The matrix that scores the experts. */
+  router(layer: number): Matrix {
+    return matrixOf(this.source, `${this.names.layer(layer)}${this.names.router}.weight`, {
+      rows: this.config.experts!.count,
+      columns: this.config.width,
+    })
+  }
+
+  private expertName(layer: number, expert: number, part: ExpertMatrix): string {
+    const { names } = this
+    return `${names.layer(layer)}${names.expert[part].replace("#", String(expert))}.weight`
+  }
+
+  expert(layer: number, expert: number, part: ExpertMatrix): Matrix {
+    const { width } = this.config
+    const { count, feedForward } = this.config.experts!
+    const name = this.expertName(layer, expert, part)
+    const [rows, columns] = part === "down" ? [width, feedForward] : [feedForward, width]
+    if (this.names.expert[part].includes("#")) return matrixOf(this.source, name, { rows, columns })
+    return rowsOf(matrixOf(this.source, name, { rows: rows * count, columns }), expert * rows, rows)
   }
 
   /**

@@ -30,6 +30,7 @@ export const families: Readonly<Record<Architecture, Family>> = {
   },
   smollm3: { unrotatedEvery: 4 },
   phi3: {},
+  qwen3moe: { headNorms: true },
 }
 
 export type AttentionKind = "full_attention" | "sliding_attention"

@@ -1,4 +1,4 @@
-import { countIn, type Metadata, textIn } from "../weights/gguf-metadata.ts"
+import { countIn, type Metadata, numbersIn, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 import {
@@ -7,6 +7,7 @@ import {
   architectureNamed,
   checked,
   type DecoderConfig,
+  type Experts,
   limits,
 } from "./decoder-config.ts"
 import { type AttentionKind, families, familyParts, kindsByPattern } from "./families.ts"
@@ -25,6 +26,7 @@ const folderArchitectures: ArchitectureNames = {
   gemma3: "gemma3",
   smollm3: "smollm3",
   phi3: "phi3",
+  qwen3_moe: "qwen3moe",
 }
 
 const refuseOthers = (json: Metadata, architecture: Architecture): void => {
@@ -49,7 +51,7 @@ const refuseOthers = (json: Metadata, architecture: Architecture): void => {
 }
 
 /** Architectures whose sliding window is enabled with a switch. */
-const switched: ReadonlySet<Architecture> = new Set(["qwen2", "qwen3", "smollm3"])
+const switched: ReadonlySet<Architecture> = new Set(["qwen2", "qwen3", "qwen3moe", "smollm3"])
 
 /** The sliding window: null is none, absent is the architecture's default. */
 const windowIn = (json: Metadata, architecture: Architecture): number | undefined => {
@@ -97,6 +99,33 @@ const kindsIn = (
   })
 }
 
+const layerNumbers = (json: Metadata, key: string): readonly number[] =>
+  present(json, key) ? numbersIn(json, key) : []
+
+/** Every n-th layer has experts, but for those that are listed. */
+const expertsIn = (
+  json: Metadata,
+  architecture: Architecture,
+  layers: number,
+): Experts | undefined => {
+  if (architecture !== "qwen3moe") return undefined
+  // the hub's name, and that of transformers 5
+  const named = present(json, "num_experts") ? "num_experts" : "num_local_experts"
+  const count = countOr(json, named, limits.experts, 128)
+  const every = countOr(json, "decoder_sparse_step", limits.layers, 1)
+  const dense = layerNumbers(json, "mlp_only_layers")
+  return {
+    count,
+    used: countOr(json, "num_experts_per_tok", count, Math.min(8, count)),
+    feedForward: countOr(json, "moe_intermediate_size", limits.feedForward, 768),
+    isNormalized: json.get("norm_topk_prob") === true,
+    layers: Array.from(
+      { length: layers },
+      (_, layer) => (layer + 1) % every === 0 && !dense.includes(layer),
+    ),
+  }
+}
+
 const attentionScaleIn = (json: Metadata, architecture: Architecture, headSize: number): number => {
   const size = architecture === "gemma3" ? numberOr(json, "query_pre_attn_scalar", 256) : headSize
   if (!(size > 0)) throw new Damaged(`'query_pre_attn_scalar' is ${size}`)
@@ -117,9 +146,11 @@ const fromJson = (whole: Metadata): DecoderConfig => {
   const headSize = countOr(json, "head_dim", limits.headSize, known.headSize ?? width / heads)
   const kinds = kindsIn(json, architecture, layers)
   const window = windowIn(json, architecture)
+  const experts = expertsIn(json, architecture, layers)
   const longAfter = architecture === "phi3" ? longAfterIn(json) : undefined
   return checked({
     ...(longAfter !== undefined && { longAfter }),
+    ...(experts && { experts }),
     architecture,
     layers,
     width,

@@ -33,6 +33,7 @@ export const defaults: Readonly<
     ropeBase: 1_000_000,
     tiedHead: true,
   },
+  qwen3moe: { kvHeads: 4, contextTokens: 32_768, window: 4096 },
   phi3: { contextTokens: 4096, normEpsilon: 1e-5 },
   smollm3: { kvHeads: 4, contextTokens: 32_768, ropeBase: 2_000_000, tiedHead: true },
 }

@@ -66,6 +66,7 @@ const ropeBase = {
   smollm3: 5_000_000,
   phi3: 10_000,
   "phi4-mini": 10_000,
+  "qwen3-moe": 1_000_000,
 }
 type Name = keyof typeof ropeBase
 
@@ -87,6 +88,7 @@ const tokenizerOf = (name: Name) => {
       qwen3: "qwen2",
       smollm3: "smaug-bpe",
       "phi4-mini": "gpt-4o",
+      "qwen3-moe": "qwen2",
     }[name],
   )
 }

@@ -8,6 +8,7 @@ import {
   architectureNamed,
   checked,
   type DecoderConfig,
+  type Experts,
   limits,
 } from "./decoder-config.ts"
 import { type AttentionKind, families, familyParts, kindsByPattern } from "./families.ts"
@@ -21,6 +22,7 @@ const ggufArchitectures: ArchitectureNames = {
   gemma3: "gemma3",
   smollm3: "smollm3",
   phi3: "phi3",
+  qwen3moe: "qwen3moe",
 }
 
 const factorsTensor = "rope_freqs.weight"
@@ -138,10 +140,29 @@ const refuseParts = (metadata: Metadata): void => {
     )
 }
 
-const refuseExperts = (metadata: Metadata, key: Key): void => {
-  const experts = metadata.get(key("expert_count"))
-  if (experts !== undefined && experts !== 0)
-    throw new Unsupported(`it is a mixture of ${experts} experts, which this backend can't run`)
+const expertsIn = (
+  file: GgufFile,
+  key: Key,
+  architecture: Architecture,
+  layers: number,
+): Experts | undefined => {
+  const { metadata } = file.header
+  const count = metadata.get(key("expert_count"))
+  if (count === undefined || count === 0) return undefined
+  if (architecture !== "qwen3moe")
+    throw new Unsupported(
+      `it is a mixture of ${count} experts, which this backend runs of Qwen3 only`,
+    )
+  const experts = countIn(metadata, key("expert_count"), limits.experts)
+  return {
+    count: experts,
+    used: countIn(metadata, key("expert_used_count"), experts),
+    feedForward: countIn(metadata, key("expert_feed_forward_length"), limits.feedForward),
+    isNormalized: true,
+    layers: Array.from({ length: layers }, (_, layer) =>
+      file.has(`blk.${layer}.ffn_gate_inp.weight`),
+    ),
+  }
 }
 
 /** Reads the configuration from a GGUF file's metadata. Throws `Damaged`. */
@@ -153,7 +174,6 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
   )
   const key = (name: string) => `${architecture}.${name}`
   refuseParts(metadata)
-  refuseExperts(metadata, key)
   refuseSoftcaps(metadata, key)
   const width = countIn(metadata, key("embedding_length"), limits.width)
   const heads = countIn(metadata, key("attention.head_count"), limits.heads)
@@ -176,8 +196,10 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
     : 0
   const kinds = kindsIn(metadata, key, architecture, layers)
   const longAfter = longAfterIn(file, key)
+  const experts = expertsIn(file, key, architecture, layers)
   return checked({
     ...(longAfter !== undefined && { longAfter }),
+    ...(experts && { experts }),
     architecture,
     layers,
     width,

@@ -3,6 +3,7 @@ import type { Architecture } from "./decoder-config.ts"
 
 /** Matrices of a layer, which may have biases. */
 export type LayerMatrix = "q" | "k" | "v" | "out" | "gate" | "up" | "down"
+export type ExpertMatrix = Extract<LayerMatrix, "gate" | "up" | "down">
 export type LayerNorm =
   | "beforeAttention"
   | "afterAttention"
@@ -19,6 +20,12 @@ export interface TensorNames {
   layer(index: number): string
   /** Matrices of one name are the rows of one tensor, one after the other. */
   readonly parts: Readonly<Record<LayerMatrix | LayerNorm, string>>
+  readonly router: string
+  /**
+   * The matrices of an expert; with `#` for its number, otherwise all experts' are in one tensor,
+   * one after the other.
+   */
+  readonly expert: Readonly<Record<ExpertMatrix, string>>
   /** Tensors that may be present and are not used. */
   readonly ignored: RegExp
   /** What is added to the weights of norms as they are stored. */
@@ -45,6 +52,8 @@ const gguf: TensorNames = {
     queries: "attn_q_norm",
     keys: "attn_k_norm",
   },
+  router: "ffn_gate_inp",
+  expert: { gate: "ffn_gate_exps", up: "ffn_up_exps", down: "ffn_down_exps" },
   ignored: /^rope_(freqs|factors_long|factors_short)\.weight$/,
   normShift: 0,
 }
@@ -69,6 +78,12 @@ const folder: TensorNames = {
     afterFeedForward: "",
     queries: "self_attn.q_norm",
     keys: "self_attn.k_norm",
+  },
+  router: "mlp.gate",
+  expert: {
+    gate: "mlp.experts.#.gate_proj",
+    up: "mlp.experts.#.up_proj",
+    down: "mlp.experts.#.down_proj",
   },
   // a table of old files, and a head that repeats the embedding
   ignored: /\.rotary_emb\.inv_freq$|^lm_head\.weight$/,

@@ -1,24 +1,15 @@
-import type { DecoderConfig } from "../architectures/decoder-config.ts"
-import type { DecoderWeights } from "../architectures/decoder-weights.ts"
 import type { LayerMatrix, LayerNorm } from "../architectures/tensor-names.ts"
 import { decodeRow, stacked } from "../weights/matrix.ts"
 import { plusAdapters } from "./adapter-inputs.ts"
 import { type AttentionFrame, attention, attentionFrame } from "./attention.ts"
+import type { Building } from "./building.ts"
+import { mixture } from "./experts.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { linear, ownPrecision, type Precision } from "./linear.ts"
 import { type RotaryTables, rotaryTables } from "./rotary-tables.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const decoderGraphVersion = 5
-
-export interface Building {
-  readonly graph: GraphBuilder
-  readonly config: DecoderConfig
-  readonly weights: DecoderWeights
-  readonly precision: Precision
-  /** Whether the matrices of the layers take adapters as inputs. */
-  readonly adapters?: boolean
-}
+export const decoderGraphVersion = 6
 
 /** The residual stream: `pending` is added to `sum` by the next norm, in the same fused node. */
 interface Stream {
@@ -156,6 +147,7 @@ const selfAttention = (
 
 const feedForward = (building: Building, layer: number, normed: Value): Value => {
   const { graph, config } = building
+  if (config.experts?.layers[layer]) return mixture(building, layer, normed)
   const [gate, up] = project(building, layer, ["gate", "up"], normed)
   // QuickGelu with alpha 1 is SiLU; FastGelu is GELU by its tanh approximation
   const activated =

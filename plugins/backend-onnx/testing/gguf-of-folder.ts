@@ -74,6 +74,10 @@ const tensorNames: Readonly<Record<string, string>> = {
   "mlp.gate_proj": "ffn_gate",
   "mlp.up_proj": "ffn_up",
   "mlp.down_proj": "ffn_down",
+  "mlp.gate": "ffn_gate_inp",
+  "mlp.experts.gate_proj": "ffn_gate_exps",
+  "mlp.experts.up_proj": "ffn_up_exps",
+  "mlp.experts.down_proj": "ffn_down_exps",
 }
 
 const gemmaNames: Readonly<Record<string, string>> = {
@@ -136,17 +140,25 @@ export const ggufTensors = (
 ): readonly GgufTensor[] => {
   const source = openSafetensorsFolder(folder)
   const arranged = ["llama", "mistral", "smollm3"].includes(config.architecture)
-  const tensors = [...source.names()].map((name): GgufTensor => {
+  // the matrices of all experts are one tensor
+  const own = (name: string, expert: number) => name.replace(/\.experts\.\d+/, `.experts.${expert}`)
+  const names = [...source.names()].filter((name) => !/\.experts\.[1-9]/.test(name))
+  const tensors = names.map((name): GgufTensor => {
     const { rows, columns } = source.tensor(name)
+    const experts = name.includes(".experts.") ? config.experts!.count : 1
     const isMatrix = rows > 1
     const shuffled = arranged && /\.[qk]_proj\./.test(name)
-    const stored = valuesOf(source, name)
+    const stored = Float32Array.from(
+      Array.from({ length: experts }, (_, expert) => [
+        ...valuesOf(source, own(name, expert)),
+      ]).flat(),
+    )
     if (config.architecture === "gemma3" && name.endsWith("norm.weight"))
       for (let i = 0; i < stored.length; i++) stored[i]! += 1
     const values = shuffled ? neighbours(stored, isMatrix ? columns : 1, config.headSize) : stored
     return {
-      name: ggufName(name, config.architecture),
-      dimensions: isMatrix ? [columns, rows] : [columns],
+      name: ggufName(name.replace(".experts.0", ".experts"), config.architecture),
+      dimensions: isMatrix ? [columns, rows, ...(experts > 1 ? [experts] : [])] : [columns],
       ...(isMatrix
         ? encode(values, ggufName(name, config.architecture))
         : { type: 0, bytes: new Uint8Array(values.buffer) }),
@@ -175,6 +187,11 @@ export const architectureMetadata = (
     [`${name}.attention.layer_norm_rms_epsilon`]: { f32: config.normEpsilon },
     [`${name}.rope.freq_base`]: { f32: ropeBase },
     [`${name}.rope.dimension_count`]: 2 * config.rotary[0]!.rotations.length,
+    ...(config.experts && {
+      [`${name}.expert_count`]: config.experts.count,
+      [`${name}.expert_used_count`]: config.experts.used,
+      [`${name}.expert_feed_forward_length`]: config.experts.feedForward,
+    }),
     ...(config.longAfter && {
       [`${name}.rope.scaling.original_context_length`]: config.longAfter,
       [`${name}.rope.scaling.attn_factor`]: { f32: config.rotary[0]!.magnitude! },

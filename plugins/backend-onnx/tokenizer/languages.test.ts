@@ -61,6 +61,7 @@ const names = [
   "smollm3",
   "phi3",
   "phi4-mini",
+  "qwen3-moe",
 ]
 
 describe("a folder's tokenizer and template do what transformers does with them", () => {
