@@ -19,10 +19,11 @@ const root = mkdtempSync(join(tmpdir(), "rakit-adapters-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const { ids } = expectedOf("llama")
-const folderOf = (name: string) => join(fixtureFolder("llama-adapters"), name)
-const wantedOf = (name: string | undefined): readonly Float32Array[] => {
-  if (name === undefined) return expectedLogits("llama")
-  const bytes = readFileSync(join(fixtureFolder("llama-adapters"), `${name}.f32`))
+const folderOf = (name: string, of = "llama") => join(fixtureFolder(`${of}-adapters`), name)
+const wantedOf = (name: string | undefined, of = "llama"): readonly Float32Array[] => {
+  if (name === undefined) return expectedLogits(of)
+  const { ids } = expectedOf(of)
+  const bytes = readFileSync(folderOf(`${name}.f32`, of))
   const all = new Float32Array(Uint8Array.from(bytes).buffer)
   const size = all.length / ids.length
   return ids.map((_, i) => all.subarray(i * size, (i + 1) * size))
@@ -36,10 +37,11 @@ const open = (
   adapters: readonly { readonly id: string; readonly path: string }[],
   precision: Precision = "fp32",
   adapterBytes = 2 ** 24,
+  model = "llama",
 ) =>
   openDecoder(
     {
-      path: fixtureFolder("llama"),
+      path: fixtureFolder(model),
       graphs: join(root, "graphs"),
       precision,
       threads: 1,
@@ -97,6 +99,20 @@ test("a GGUF adapter gives the same, though llama.cpp stores rotary pairs side b
   for (const [i, logits] of (await logitsIn(session, ids, [20], withStrength("legal"))).entries())
     expect(largestGap(logits, wanted[i]!)).toBeLessThan(1e-3)
   await session.close()
+})
+
+test("matrices that a model has joined are adapted together, from either format", async () => {
+  const file = join(root, "phi3.gguf")
+  const options = { headSize: 8, alpha: 8, architecture: "phi3" } as const
+  writeFileSync(file, adapterGguf(folderOf("legal", "phi3"), options))
+  const own = expectedOf("phi3").ids
+  for (const path of [folderOf("legal", "phi3"), file]) {
+    const { session } = await open([{ id: "legal", path }], "fp32", 2 ** 24, "phi3")
+    const wanted = wantedOf("legal", "phi3")
+    for (const [i, logits] of (await logitsIn(session, own, [20], withStrength("legal"))).entries())
+      expect(largestGap(logits, wanted[i]!)).toBeLessThan(1e-3)
+    await session.close()
+  }
 })
 
 describe("refuses at load, by name", () => {

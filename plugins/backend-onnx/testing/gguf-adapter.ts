@@ -1,4 +1,5 @@
 import { join } from "node:path"
+import type { Architecture } from "../architectures/decoder-config.ts"
 import { openSafetensors } from "../weights/safetensors.ts"
 import { ggufName, neighbours, valuesOf } from "./gguf-of-folder.ts"
 import { writeGguf } from "./gguf-writer.ts"
@@ -6,7 +7,7 @@ import { writeGguf } from "./gguf-writer.ts"
 interface Options {
   readonly headSize: number
   readonly alpha: number
-  readonly architecture?: string
+  readonly architecture?: Architecture
   /** Renames tensors, for files that are wrong. */
   rename?(name: string): string
 }
@@ -24,7 +25,7 @@ export const adapterGguf = (
     const stored = valuesOf(source, name)
     const values = isShuffled ? neighbours(stored, columns, headSize) : stored
     return {
-      name: rename(`${ggufName(`${module}.weight`, "llama")}.lora_${side!.toLowerCase()}`),
+      name: rename(`${ggufName(`${module}.weight`, architecture)}.lora_${side!.toLowerCase()}`),
       dimensions: [columns, rows],
       type: 0,
       bytes: new Uint8Array(values.buffer),
