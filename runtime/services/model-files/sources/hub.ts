@@ -154,7 +154,7 @@ const announced = async (context: PullContext, source: HubSource, signal: AbortS
   return {
     commit: isHub ? commit : undefined,
     sha256: /^[0-9a-f]{64}$/.test(linked) ? linked : undefined,
-    gitBlob: isHub && linked === "" ? tag(head.headers, "etag") : undefined,
+    gitBlob: isHub ? linked || tag(head.headers, "etag") : undefined,
   }
 }
 

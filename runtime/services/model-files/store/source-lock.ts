@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs"
+import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs"
 import { Result, Schema } from "effect"
 import { parse, stringify } from "yaml"
 import type { LockedSource, SourceLock } from "../context.ts"
@@ -7,6 +7,7 @@ import { isMissing } from "../system-error.ts"
 /** Beside the config file. */
 export const lockFileName = "models.lock.yaml"
 
+const maxBytes = 1_000_000
 const heading = `# What model sources without a sha256 had at their first pull; later pulls insist on it.
 # Keep it beside the config file, under version control. To renew: rakit models pull --update
 `
@@ -39,6 +40,7 @@ const parsed = (text: string): unknown => {
 const readModels = (file: string): Models => {
   let text: string
   try {
+    if (statSync(file).size > maxBytes) throw new Error(`${file} is larger than ${maxBytes} bytes`)
     text = readFileSync(file, "utf8")
   } catch (error) {
     if (isMissing(error)) return {}

@@ -1,0 +1,32 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, expect, test } from "vitest"
+import { encodeAs, ggmlTypeNamed } from "../testing/ggml-encode.ts"
+import type { Matrix } from "../weights/matrix.ts"
+import { GraphBuilder } from "./graph-builder.ts"
+import { bytesPerWeight, linear } from "./linear.ts"
+import { WeightStore } from "./weight-store.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "rakit-linear-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const rows = 16
+const columns = 256
+
+const matrixOfType = (name: string): Matrix => {
+  const values = Float32Array.from({ length: columns }, (_, i) => Math.sin(i))
+  const row = Buffer.from(encodeAs(name, values))
+  return { name, rows, columns, typeOf: () => ggmlTypeNamed(name).type, row: () => row }
+}
+
+test.each(["Q8_0", "Q4_0", "Q4_1", "Q5_0"])(
+  "bytesPerWeight of %s is what the weights of a graph take",
+  (name) => {
+    const store = new WeightStore(folder, `${name}.bin`)
+    linear(new GraphBuilder(store), "x", matrixOfType(name), "auto")
+    const { offset } = store.reserve(0)
+    store.close()
+    expect(offset).toBe(rows * columns * bytesPerWeight(ggmlTypeNamed(name).type))
+  },
+)
