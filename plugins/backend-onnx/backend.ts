@@ -49,12 +49,19 @@ const openDecoderModel = Effect.fnUntraced(function* (
     request,
   )
   const contextTokens = Math.min(request.contextTokens, engine.info.contextTokens)
+  const services = deps.services()
+  if (engine.info.roundingDiffers)
+    services.log.warn(
+      "model.rounding_differs",
+      "this CPU computes a row differently in other company, so the same request may get another answer",
+      { model: request.id },
+    )
   return {
     id: request.id,
     engine,
     contextTokens,
     open: { contextTokens, stats: () => engine.stats() },
-    ...deps.services(),
+    ...services,
   }
 })
 

@@ -79,6 +79,8 @@ export interface DecoderInfo {
   readonly vocabulary: number
   /** Its chat template can make it think. */
   readonly thinks: boolean
+  /** This CPU computes the same tokens differently in other company; exports are not asked. */
+  readonly roundingDiffers: boolean
   readonly yesTokens: readonly number[]
   readonly noTokens: readonly number[]
 }

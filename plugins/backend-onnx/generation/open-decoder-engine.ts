@@ -103,6 +103,7 @@ export const openDecoderEngine = async (
       contextTokens: windowWithin(steps.shape, spec.kvBytes),
       vocabulary,
       thinks: decoder.thinks,
+      roundingDiffers: decoder.roundingDiffers,
       yesTokens: words("yes"),
       noTokens: words("no"),
     },

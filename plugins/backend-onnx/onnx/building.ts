@@ -11,4 +11,6 @@ export interface Building {
   readonly precision: Precision
   /** Whether the matrices of the layers take adapters as inputs. */
   readonly adapters?: boolean
+  /** The graph has only so many rows of the head, for a model that is not there to write. */
+  readonly headRows?: number
 }

@@ -1,5 +1,5 @@
 import type { LayerMatrix, LayerNorm } from "../architectures/tensor-names.ts"
-import { decodeRow, stacked } from "../weights/matrix.ts"
+import { decodeRow, rowsOf, stacked } from "../weights/matrix.ts"
 import { plusAdapters } from "./adapter-inputs.ts"
 import { type AttentionFrame, attention, attentionFrame } from "./attention.ts"
 import type { Building } from "./building.ts"
@@ -9,7 +9,7 @@ import { linear, ownPrecision, type Precision } from "./linear.ts"
 import { type RotaryTables, rotaryTables } from "./rotary-tables.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const decoderGraphVersion = 6
+export const decoderGraphVersion = 7
 
 /** The residual stream: `pending` is added to `sum` by the next norm, in the same fused node. */
 interface Stream {
@@ -165,7 +165,7 @@ const declareInputs = ({ graph, config }: Building): void => {
   graph.input("logit_idx", "int64", ["R"])
   for (let layer = 0; layer < config.layers; layer++)
     for (const kind of ["k", "v"])
-      graph.input(`past.${layer}.${kind}`, "float", ["B", config.kvHeads, "P", config.headSize])
+      graph.input(`past.${layer}.${kind}`, "float", ["PB", config.kvHeads, "P", config.headSize])
 }
 
 /** Checks for non-finite values in an embedding table that is not converted as the head. */
@@ -185,17 +185,18 @@ const headPrecision = (precision: Precision): Precision =>
  * NEW keys and values, so that the cache is never copied.
  *
  * In: `x [B,S,width]` (embedded tokens), `position_ids [B,S]`, `past_lens [B]`, `logit_idx [R]`
- * (rows of B*S whose logits are wanted), `past.{l}.k|v [B,KV,P,H]`.
+ * (rows of B*S whose logits are wanted), `past.{l}.k|v [PB,KV,P,H]`, PB = B, or 1 for a past that
+ * all rows share, with S = 1.
  * Out: `logits [1,R,vocabulary]`, `new_kv [2*layers*B, S, KV*H]`: keys then values, layer by layer.
  */
 export const buildDecoderGraph = (
   building: Building,
   progress: (doneLayers: number, ofLayers: number) => void,
 ): void => {
-  const { graph, config, weights, precision } = building
+  const { graph, config, weights, precision, headRows } = building
   declareInputs(building)
   const rotary = rotaryTables(graph, config)
-  refuseBrokenEmbedding(building)
+  if (headRows === undefined) refuseBrokenEmbedding(building)
   const frame = attentionFrame(graph, config, "x", "past.0.k")
   const fresh: Value[] = []
   let stream: Stream = { sum: "x", pending: undefined }
@@ -222,6 +223,7 @@ export const buildDecoderGraph = (
     [graph.node("Reshape", [last, graph.ints([1, -1, config.width])]), "logit_idx"],
     { attributes: { axis: 1 } },
   )
-  const logits = linear(graph, chosen, weights.head(), headPrecision(precision))
-  graph.output("logits", logits, "float", [1, "R", config.vocabulary])
+  const head = rowsOf(weights.head(), 0, headRows ?? config.vocabulary)
+  const logits = linear(graph, chosen, head, headPrecision(precision))
+  graph.output("logits", logits, "float", [1, "R", head.rows])
 }

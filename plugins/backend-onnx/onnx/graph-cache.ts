@@ -175,19 +175,30 @@ export const cachedFolder = (
   return ready
 }
 
+/** Writes a graph and its weights into a folder. */
+export const writeGraph = (
+  folder: string,
+  files: { readonly graph: string; readonly weights: string },
+  build: (graph: GraphBuilder) => void,
+): void => {
+  const store = new WeightStore(folder, files.weights)
+  const graph = new GraphBuilder(store)
+  try {
+    build(graph)
+  } finally {
+    store.close()
+  }
+  writeFileSync(join(folder, files.graph), graph.toBytes())
+}
+
 /** Returns a cached folder with `model.onnx`, its weights and other files that `build` writes. */
 export const cachedGraph = (
   graphs: string,
   digest: string,
   build: (graph: GraphBuilder, folder: string) => void,
 ): string =>
-  cachedFolder(graphs, digest, (folder) => {
-    const store = new WeightStore(folder)
-    const graph = new GraphBuilder(store)
-    try {
-      build(graph, folder)
-    } finally {
-      store.close()
-    }
-    writeFileSync(join(folder, graphFile), graph.toBytes())
-  })
+  cachedFolder(graphs, digest, (folder) =>
+    writeGraph(folder, { graph: graphFile, weights: "weights.bin" }, (graph) =>
+      build(graph, folder),
+    ),
+  )

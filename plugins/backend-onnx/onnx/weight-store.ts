@@ -17,7 +17,7 @@ export class WeightStore {
   private readonly handle: number
   private end = 0
 
-  constructor(folder: string, fileName = "weights.bin") {
+  constructor(folder: string, fileName: string) {
     this.fileName = fileName
     this.handle = openSync(`${folder}/${fileName}`, "wx")
   }

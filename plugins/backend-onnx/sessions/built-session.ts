@@ -8,46 +8,88 @@ import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
 /** Returns the embeddings of tokens, `[ids.length, width]`. */
 export type Embed = (ids: ArrayLike<number>) => Float32Array
 
+/** How this CPU adds up the rows of a matrix product. */
+export interface Rounding {
+  /** A row that is alone gets other bits than in company, so it is computed twice. */
+  readonly lonelyTwice: boolean
+  /** Apart from that, a row has the same bits in any company and any chunks. */
+  readonly isInvariant: boolean
+}
+
+export interface BuiltModel {
+  readonly shape: DecoderShape
+  readonly embed: Embed
+  readonly rounding: Rounding
+}
+
+/** A second row with the same token, behind the same past. */
+const twice = (pass: ForwardPass): ForwardPass => ({
+  ...pass,
+  rows: 2,
+  ids: [pass.ids[0]!, pass.ids[0]!],
+  pastLens: [pass.pastLens[0]!, pass.pastLens[0]!],
+  ...(pass.adapters && { adapters: [pass.adapters[0], pass.adapters[0]] }),
+})
+
 /**
  * A session of a graph that this backend built: it returns only the new keys and values, so the
  * cache is never copied.
  */
 export class BuiltSession implements DecoderSession {
   readonly shape: DecoderShape
-  readonly isInvariant = true
+  readonly isInvariant: boolean
   private readonly session: Session
   private readonly embed: Embed
   private readonly adapters: AdapterFeeds | undefined
+  private readonly lonelyTwice: boolean
 
-  private constructor(
-    shape: DecoderShape,
-    session: Session,
-    embed: Embed,
-    adapters: AdapterFeeds | undefined,
-  ) {
+  constructor(session: Session, { shape, embed, rounding }: BuiltModel, adapters?: AdapterFeeds) {
     this.shape = shape
     this.session = session
     this.embed = embed
     this.adapters = adapters
+    this.isInvariant = rounding.isInvariant
+    this.lonelyTwice = rounding.lonelyTwice
   }
 
   static async open(
     folder: string,
     threads: number,
-    shape: DecoderShape,
-    embed: Embed,
+    model: BuiltModel,
     readAdapters?: (inputs: readonly Port[]) => AdapterFeeds,
   ): Promise<BuiltSession> {
     const session = await openSession(join(folder, graphFile), threads)
     try {
-      return new BuiltSession(shape, session, embed, readAdapters?.(session.inputs))
+      return new BuiltSession(session, model, readAdapters?.(session.inputs))
     } catch (cause) {
       await session.release()
       throw cause
     }
   }
 
-  async forward({
+  async forward(pass: ForwardPass): Promise<DecoderOutput> {
+    if (!this.lonelyTwice) return this.run(pass)
+    const { logitsAt } = pass
+    const doubled = pass.rows * pass.count === 1 ? twice(pass) : pass
+    const { logits, fresh } = await this.run({
+      ...doubled,
+      logitsAt: logitsAt.length === 1 ? [logitsAt[0]!, logitsAt[0]!] : logitsAt,
+    })
+    return {
+      logits: logits.subarray(0, logitsAt.length * this.shape.vocabulary),
+      fresh: doubled === pass ? fresh : this.firstOfTwo(fresh),
+    }
+  }
+
+  private firstOfTwo(fresh: Float32Array): Float32Array {
+    const width = this.shape.kvHeads * this.shape.headSize
+    const first = new Float32Array(fresh.length / 2)
+    for (let at = 0; at < first.length; at += width)
+      first.set(fresh.subarray(2 * at, 2 * at + width), at)
+    return first
+  }
+
+  private async run({
     rows,
     count,
     ids,
@@ -75,7 +117,7 @@ export class BuiltSession implements DecoderSession {
       logit_idx: longs(logitsAt),
       ...this.adapters?.forRows(adapters ?? Array.from({ length: rows }, () => undefined)),
     }
-    const cached = [rows, kvHeads, capacity, headSize]
+    const cached = [past[0]!.length / (kvHeads * capacity * headSize), kvHeads, capacity, headSize]
     for (const [i, array] of past.entries())
       feeds[`past.${i >> 1}.${i % 2 ? "v" : "k"}`] = floats(array, cached)
     const { logits, new_kv: fresh } = await this.session.run(feeds)

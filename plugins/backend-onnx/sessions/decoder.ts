@@ -74,4 +74,6 @@ export interface Decoder {
   readonly startsWithSpace: boolean
   /** Its chat template can make it think. */
   readonly thinks: boolean
+  /** A graph was built whose rows should not depend on each other, but do on this CPU. */
+  readonly roundingDiffers: boolean
 }

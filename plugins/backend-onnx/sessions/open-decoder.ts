@@ -22,6 +22,7 @@ import { BuiltSession } from "./built-session.ts"
 import type { Decoder, DecoderSession } from "./decoder.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
 import { ExportedSession } from "./exported-session.ts"
+import { runProbe, writeProbe } from "./rounding-probe.ts"
 
 /** Keeps the bytes of all tokens in one buffer, and returns views of it. */
 const tokenBytes = (vocabulary: Vocabulary): ((id: number) => Uint8Array) => {
@@ -89,6 +90,7 @@ const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): st
     buildDecoderGraph(building, (done, of) =>
       progress(`building the graph: ${Math.floor((100 * done) / of)} %`),
     )
+    writeProbe(folder, building)
   })
 }
 
@@ -113,6 +115,7 @@ const decoderOf = (
   session: DecoderSession,
   folder: string,
   { vocabulary, endTokens, startsWithSpace, template }: ChatLanguage,
+  isBuilt: boolean,
 ): Decoder => {
   const bytesOf = tokenBytes(vocabulary)
   return {
@@ -124,6 +127,7 @@ const decoderOf = (
     idsOf: (words) => idsOfWords(vocabulary, words),
     startsWithSpace,
     thinks: templateStyle(template).thinks,
+    roundingDiffers: isBuilt && !session.isInvariant,
   }
 }
 
@@ -143,7 +147,7 @@ const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Deco
     const folder = explaining(model.folder, () =>
       cachedFolder(spec.graphs, digest, (empty) => writeChatTokenizer(language, empty)),
     )
-    return decoderOf(session, folder, language)
+    return decoderOf(session, folder, language, false)
   } catch (cause) {
     await session.close()
     throw cause
@@ -155,14 +159,16 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
   try {
     const folder = explaining(spec.path, () => graphOf(spec, source, progress))
     progress("loading the graph")
-    const open = () =>
-      BuiltSession.open(
+    const embed = (ids: ArrayLike<number>) => source.weights.embed(ids)
+    const open = async () => {
+      const rounding = await runProbe(folder, spec.threads, source.config, embed)
+      return BuiltSession.open(
         folder,
         spec.threads,
-        source.config,
-        (ids) => source.weights.embed(ids),
+        { shape: source.config, embed, rounding },
         adaptersOf(spec, source, progress),
       )
+    }
     const session = await openedByRuntime(
       folder,
       "It was built from the model's files: remove the folder to have it built again",
@@ -182,6 +188,7 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
       },
       folder,
       source.language,
+      true,
     )
   } catch (cause) {
     source.close()

@@ -1,0 +1,150 @@
+import { join } from "node:path"
+import type { DecoderConfig } from "../architectures/decoder-config.ts"
+import type { Building } from "../onnx/building.ts"
+import { buildDecoderGraph } from "../onnx/decoder-graph.ts"
+import { writeGraph } from "../onnx/graph-cache.ts"
+import { openSession } from "../onnx/onnx-session.ts"
+import { BuiltSession, type Embed, type Rounding } from "./built-session.ts"
+import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
+
+const files = { graph: "probe.onnx", weights: "probe.bin" }
+const headRows = 512
+const tokens = 64
+const company = 5
+const capacity = 128
+
+/** Logits, keys and values of one token. */
+type TokenBits = readonly Float32Array[]
+
+const same = (a: TokenBits, b: TokenBits): boolean =>
+  a.every((values, i) => {
+    const others = b[i]!
+    return values.every((value, at) => Object.is(value, others[at]))
+  })
+
+class Probe {
+  private readonly session: DecoderSession
+  private readonly ids: readonly number[]
+  /** The bits of each token when all are read at once. */
+  private wanted: readonly TokenBits[] = []
+
+  constructor(session: DecoderSession) {
+    this.session = session
+    const { vocabulary } = session.shape
+    this.ids = Array.from({ length: tokens }, (_, i) => (i * 7919 + 13) % vocabulary)
+  }
+
+  private bitsOf({ logits, fresh }: DecoderOutput, of: number): readonly TokenBits[] {
+    const { vocabulary, kvHeads, headSize, layers } = this.session.shape
+    const width = kvHeads * headSize
+    const part = (array: number, index: number) =>
+      fresh.slice((array * of + index) * width, (array * of + index + 1) * width)
+    return Array.from({ length: of }, (_, index) => [
+      logits.slice(index * vocabulary, (index + 1) * vocabulary),
+      ...Array.from({ length: 2 * layers }, (_, array) => part(array, index)),
+    ])
+  }
+
+  /** The keys and values before each of these positions, as rows of a bank. */
+  private past(positions: readonly number[]): readonly Float32Array[] {
+    const { kvHeads, headSize, layers } = this.session.shape
+    return Array.from({ length: 2 * layers }, (_, array) => {
+      const into = new Float32Array(positions.length * kvHeads * capacity * headSize)
+      for (const [row, end] of positions.entries())
+        for (let at = 0; at < end; at++)
+          for (let head = 0; head < kvHeads; head++) {
+            const values = this.wanted[at]![1 + array]!
+            const own = values.subarray(head * headSize, (head + 1) * headSize)
+            into.set(own, ((row * kvHeads + head) * capacity + at) * headSize)
+          }
+      return into
+    })
+  }
+
+  private async run(positions: readonly number[], count: number): Promise<readonly TokenBits[]> {
+    const ids = positions.flatMap((from) => this.ids.slice(from, from + count))
+    const pass: ForwardPass = {
+      rows: positions.length,
+      count,
+      ids,
+      pastLens: positions,
+      past: this.past(positions),
+      capacity,
+      logitsAt: ids.map((_, i) => i),
+    }
+    return this.bitsOf(await this.session.forward(pass), ids.length)
+  }
+
+  async readAll(): Promise<void> {
+    this.wanted = await this.run([0], tokens)
+  }
+
+  /** Whether these rows, `count` tokens each, are what they were among all. */
+  async matches(positions: readonly number[], count = 1): Promise<boolean> {
+    const got = await this.run(positions, count)
+    const at = positions.flatMap((from) => Array.from({ length: count }, (_, i) => from + i))
+    return got.every((bits, i) => same(bits, this.wanted[at[i]!]!))
+  }
+}
+
+/**
+ * Compares tokens that are read alone, in small company and among 64, at several positions, on a
+ * model of one layer. `open` opens it, with lonely rows computed twice or as they are.
+ */
+export const probeRounding = async (
+  open: (lonelyTwice: boolean) => DecoderSession,
+): Promise<Rounding> => {
+  const alone = async (lonelyTwice: boolean): Promise<boolean> => {
+    const probe = new Probe(open(lonelyTwice))
+    await probe.readAll()
+    for (const position of [0, 7, 31, 63]) if (!(await probe.matches([position]))) return false
+    return true
+  }
+  const lonelyTwice = !(await alone(false))
+  const probe = new Probe(open(lonelyTwice))
+  await probe.readAll()
+  const others = [61, 3, 40, 17, 62].slice(0, company)
+  const isInvariant =
+    (!lonelyTwice || (await alone(true))) &&
+    (await probe.matches(others)) &&
+    (await probe.matches([30], 2)) &&
+    (await probe.matches([9], company))
+  return { lonelyTwice, isInvariant }
+}
+
+const probed = (config: DecoderConfig): DecoderConfig => ({
+  ...config,
+  layers: 1,
+  contextTokens: capacity,
+})
+
+/** Writes the graph of the model's first layer and the first rows of its head beside the model's. */
+export const writeProbe = (folder: string, building: Omit<Building, "graph">): void => {
+  const rows = Math.min(headRows, building.config.vocabulary)
+  const { config, weights, precision } = building
+  writeGraph(folder, files, (graph) =>
+    buildDecoderGraph(
+      { graph, config: probed(config), weights, precision, headRows: rows },
+      () => {},
+    ),
+  )
+}
+
+/** Runs the graph that `writeProbe` wrote. */
+export const runProbe = async (
+  folder: string,
+  threads: number,
+  config: DecoderConfig,
+  embed: Embed,
+): Promise<Rounding> => {
+  const session = await openSession(join(folder, files.graph), threads)
+  const shape = { ...probed(config), vocabulary: Math.min(headRows, config.vocabulary) }
+  try {
+    return await probeRounding(
+      (lonelyTwice) =>
+        new BuiltSession(session, { shape, embed, rounding: { lonelyTwice, isInvariant: false } }),
+    )
+  } finally {
+    await session.release()
+  }
+}
