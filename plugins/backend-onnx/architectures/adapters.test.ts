@@ -83,6 +83,11 @@ test("rows with different adapters and none share a pass, and get the bits that 
   expect(mixed.slice(2, 4)).toEqual(own.none)
   expect(mixed.slice(4, 6)).toEqual(own.legal)
   expect(mixed.slice(8, 10)).toEqual(own.poems)
+  for (const [choice, wanted] of [
+    [legal, own.legal],
+    [poems, own.poems],
+  ] as const)
+    expect((await logitsIn(session, ids, [3, 1, 5, 1, 1], choice)).slice(9)).toEqual(wanted)
   await session.close()
   const bare = await open([], "int8")
   const { step } = walkerOf(bare.session, 1, 48)

@@ -1,6 +1,6 @@
 import type { LowRankPair } from "../architectures/adapter-file.ts"
 import type { LayerMatrix } from "../architectures/tensor-names.ts"
-import { type AdapterGroup, kindOf, tileRanks } from "../onnx/adapter-inputs.ts"
+import { type AdapterGroup, kindOf, productScale, tileRanks } from "../onnx/adapter-inputs.ts"
 
 /** ONNX Runtime adds up sums of more ranks in blocks of so many tiles. */
 const blockTiles = 8
@@ -72,9 +72,10 @@ const place = (
   for (let r = 0; r < rank; r++) {
     const tile = firstTile + Math.floor(r / tileRanks)
     for (let c = 0; c < columns; c++)
-      a[(tile * columns + c) * tileRanks + (r % tileRanks)] = down[r * columns + c]!
+      a[(tile * columns + c) * tileRanks + (r % tileRanks)] = down[r * columns + c]! / productScale
     const start = (firstTile * tileRanks + r) * rows + offset
-    for (let row = 0; row < up.length / rank; row++) b[start + row] = up[row * rank + r]!
+    for (let row = 0; row < up.length / rank; row++)
+      b[start + row] = up[row * rank + r]! / productScale
   }
 }
 
