@@ -81,11 +81,14 @@ it("chat.ts prints growth and memory, with a tiny model", async () => {
     join(folder, "tiny.gguf"),
     ...short,
     "--only",
-    "growth,schema,memory",
+    "growth,schema,sizes,memory",
+    "--sizes",
+    "3M",
   )
   expect(text).toMatch(/8 streams( +[\d.,]+){2}/)
   expect(text).toMatch(/copying code.* x/)
   expect(text).toMatch(/any JSON, while all write.* x/)
+  expect(text).toMatch(/3M \(\d+ MB\), Rakit( +[\d.,]+.*){6}/)
   expect(text.match(/^ {2}\d+ +\d+$/gm)?.length).toBe(10)
   rmSync(folder, { recursive: true, force: true })
 }, 120_000)

@@ -2,37 +2,47 @@
 // docs/engine.md and docs/engine.svg.
 // `npm run build && npm install --prefix bench/peers --omit=optional --ignore-scripts && node
 // --import tsx bench/chat.ts [--model M.gguf] [--rounds 5] [--tokens 64] [--requests 10000]
-// [--seconds 20] [--only speed,growth,schema,served,memory]`
+// [--seconds 20] [--sizes 135M,360M,1B] [--only speed,growth,schema,sizes,served,memory]`
 import { mkdtempSync, rmSync } from "node:fs"
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
 import type { EngineSpec } from "../plugins/backend-onnx/worker/protocol.ts"
 import { type EngineProcess, openLlamaCpp, openRakit } from "./chat/engine-process.ts"
-import { chatModelPath, hasPeer, requantized } from "./chat/models.ts"
+import { chatModelPath, hasPeer } from "./chat/models.ts"
 import { chatPrompts, copyPrompt, longText } from "./chat/prompts.ts"
 import type { Timing } from "./chat/protocol.ts"
 import { type Report, type Table, writeReport } from "./chat/report.ts"
 import { measureSchemas } from "./chat/schema.ts"
 import { measureLoopGap, measureMemory } from "./chat/served.ts"
+import { measureSizes } from "./chat/sizes.ts"
 import { codeInWords } from "./deployment/code.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { alternate, medianOf, ratioOf } from "./measure/rounds.ts"
 import { figure, printTable, times } from "./measure/table.ts"
 
-const strings = ["model", "rounds", "tokens", "requests", "seconds", "contexts", "only"] as const
+const strings = [
+  "model",
+  "rounds",
+  "tokens",
+  "requests",
+  "seconds",
+  "contexts",
+  "sizes",
+  "only",
+] as const
 const { values } = parseArgs({
   options: Object.fromEntries(strings.map((name) => [name, { type: "string" as const }])),
 })
 const count = (name: (typeof strings)[number], fallback: number): number =>
   Math.max(1, Number(values[name] ?? fallback))
 const [rounds, tokens, requests, seconds] = [
-  count("rounds", 5),
-  count("tokens", 64),
-  count("requests", 10_000),
-  count("seconds", 20),
+  count("rounds", 3),
+  count("tokens", 32),
+  count("requests", 3_000),
+  count("seconds", 10),
 ]
-const wanted = String(values.only ?? "speed,growth,schema,served,memory").split(",")
+const wanted = String(values.only ?? "speed,growth,schema,sizes,served,memory").split(",")
 const threads = 2
 const streamCounts = [1, 4, 8, 16]
 const contexts = [128, 512, 1_024, 2_048, 4_096].slice(0, count("contexts", 5))
@@ -72,13 +82,7 @@ const openSides = async (): Promise<readonly EngineProcess[]> => {
   const sides = [await keep(openRakit(ours, spec()))]
   if (!hasPeer)
     console.warn("node-llama-cpp is not installed under bench/peers: Rakit alone is measured")
-  if (hasPeer)
-    sides.push(
-      await keep(openLlamaCpp(peer, model, threads)),
-      await keep(
-        openLlamaCpp("node-llama-cpp, requantized to Q4_0", requantized(model, folder), threads),
-      ),
-    )
+  if (hasPeer) sides.push(await keep(openLlamaCpp(peer, model, threads)))
   return sides
 }
 
@@ -114,6 +118,7 @@ const speedTables = (results: Speeds): readonly Table[] => {
   const written = (streams: number) => (speed: Speed) =>
     speed.byStreams.get(streams)!.writtenPerSecond
   const first = (which: "cold" | "warm") => (speed: Speed) => speed[which].firstTokenMs
+  const sooner = (which: "cold" | "warm") => (speed: Speed) => 1 / speed[which].firstTokenMs
   const rowsOf = (of: (streams: number) => (speed: Speed) => number) =>
     names.map((name) => [
       name,
@@ -136,9 +141,9 @@ const speedTables = (results: Speeds): readonly Table[] => {
       rows: names.map((name) => [
         name,
         figure(median(name, first("cold"))),
-        against(name, first("cold")),
+        against(name, sooner("cold")),
         figure(median(name, first("warm"))),
-        against(name, first("warm")),
+        against(name, sooner("warm")),
       ]),
     },
   ]
@@ -155,7 +160,7 @@ const measureGrowth = async (side: EngineProcess, long: readonly number[]) => {
     for (const context of contexts) {
       const results: number[] = []
       const prompts = Array.from({ length: streams }, () => long.slice(0, context))
-      for (let round = 0; round < Math.min(3, rounds); round++)
+      for (let round = 0; round < (context > 1_024 ? 1 : Math.min(3, rounds)); round++)
         results.push(
           (await side.run({ prompts, tokens: Math.min(tokens, 32), warm: true })).writtenPerSecond,
         )
@@ -249,6 +254,11 @@ const run = async (): Promise<Report> => {
     if (wanted.includes("schema"))
       tables.push(await measureSchemas(sides[0]!, prompts.slice(0, 8), rounds, tokens))
     for (const side of open.splice(0)) side.stop()
+  }
+  if (wanted.includes("sizes")) {
+    const sizes = String(values.sizes ?? "135M,360M,1B").split(",")
+    const options = { sizes, model, folder, spec: spec(), rounds: 1, tokens: 24 }
+    tables.push(await measureSizes(options))
   }
   if (wanted.includes("served")) {
     const gap = await measureLoopGap(model, 8, seconds)

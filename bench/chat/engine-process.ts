@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { root } from "../deployment/code.ts"
@@ -7,6 +8,9 @@ import type { Task, Timing } from "./protocol.ts"
 /** A child process with an open model. */
 export interface EngineProcess {
   readonly name: string
+  /** From the start of the process to the open model. */
+  readonly readyMs: number
+  residentMb(): number
   run(task: Omit<Task, "id">): Promise<Timing>
   ask<Answer>(message: object): Promise<Answer>
   stop(): void
@@ -36,11 +40,13 @@ const open = async (
   args: readonly string[],
   execArgv: readonly string[],
 ): Promise<EngineProcess> => {
+  const startedMs = performance.now()
   const child = fork(join(root, file), [...args], {
     execArgv: [...execArgv],
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   })
   await answerTo(child)
+  const readyMs = performance.now() - startedMs
   let id = 0
   const ask = <Answer>(message: object): Promise<Answer> => {
     child.send(message)
@@ -48,6 +54,9 @@ const open = async (
   }
   return {
     name,
+    readyMs,
+    residentMb: () =>
+      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024,
     ask,
     run: (task) => ask<Timing>({ ...task, id: id++ }),
     stop: () => child.disconnect(),

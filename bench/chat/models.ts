@@ -3,7 +3,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { openGguf } from "../../plugins/backend-onnx/weights/gguf-file.ts"
 import { root } from "../deployment/code.ts"
-import { toQ4Zero } from "./requantize.ts"
+import { writeRandomGguf } from "./random-gguf.ts"
 
 /**
  * The GGUF file of `--model`, of RAKIT_TEST_CHAT_MODEL, or the starter's, which `rakit models pull`
@@ -28,15 +28,14 @@ export const chatModelPath = (given: string | undefined): string => {
   )
 }
 
-export const requantized = (path: string, folder: string): string => {
-  const copy = join(folder, "q4_0.gguf")
-  const file = openGguf(path)
+/** A file of random weights in Q4_0, with the tokenizer of another model. */
+export const writeRandomModel = (path: string, size: string, model: string): void => {
+  const file = openGguf(model)
   try {
-    toQ4Zero(file, copy)
+    writeRandomGguf(path, size, () => "Q4_0", file)
   } finally {
     file.close()
   }
-  return copy
 }
 
 export const hasPeer = existsSync(join(root, "bench/peers/node_modules/node-llama-cpp"))

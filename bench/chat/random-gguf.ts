@@ -12,8 +12,9 @@ interface Shape {
   readonly feedForward: number
 }
 
-/** SmolLM2-135M, SmolLM2-360M, Llama 3.2 1B. */
+/** SmolLM2-135M, SmolLM2-360M, Llama 3.2 1B; and a small one, for tests. */
 export const shapes: Readonly<Record<string, Shape>> = {
+  "3M": { width: 256, layers: 4, heads: 4, kvHeads: 2, feedForward: 768 },
   "135M": { width: 576, layers: 30, heads: 9, kvHeads: 3, feedForward: 1536 },
   "360M": { width: 960, layers: 32, heads: 15, kvHeads: 5, feedForward: 2560 },
   "1B": { width: 2048, layers: 16, heads: 32, kvHeads: 8, feedForward: 8192 },
