@@ -85,7 +85,7 @@ export const fakeFiles = (chunkBytes = 7) => {
 /** The endpoint of every line: a token for each character, and ten for the answer. */
 export const targetPath = "/v1/echo"
 
-const target = (deps: ReturnType<typeof callPathFixture>): Endpoint =>
+export const echoTarget = (deps: Pick<ReturnType<typeof callPathFixture>, "catalogue">): Endpoint =>
   defineEndpoint<{ readonly model: string; readonly input: string }>({
     id: "echo",
     summary: "",
@@ -135,7 +135,7 @@ export const openPreflightFixture = () => {
     run: unused,
     migrate: unused,
   }
-  const echo = target(core)
+  const echo = echoTarget(core)
   const deps: BatchDeps = {
     database,
     storage: fakeStorage(),
