@@ -16,7 +16,7 @@ export interface CallSyntax {
   readonly argumentsKey: "arguments" | "parameters"
 }
 
-export type SyntaxName = "hermes" | "list" | "llama" | "mistral"
+export type SyntaxName = "hermes" | "list" | "llama" | "mistral" | "phi"
 
 const pythonTag = "<|python_tag|>"
 
@@ -44,6 +44,14 @@ export const syntaxes: Readonly<Record<SyntaxName, CallSyntax>> = {
     trigger: "[TOOL_CALLS]",
     open: "[",
     close: "]",
+    separator: ", ",
+    argumentsKey: "arguments",
+  },
+  /** Phi-4-mini. */
+  phi: {
+    trigger: "<|tool_call|>",
+    open: "[",
+    close: "]<|/tool_call|>",
     separator: ", ",
     argumentsKey: "arguments",
   },

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import type { Json } from "../../../core/json.ts"
-import { syntaxes, writeCalls } from "./call-syntax.ts"
-import { announcement, type PromptTool } from "./chat-prompt-tools.ts"
+import { type SyntaxName, syntaxes, writeCalls } from "./call-syntax.ts"
+import { announcement, type PromptTool, phiTools } from "./chat-prompt-tools.ts"
 import type { TemplateStyle } from "./template-style.ts"
 
 export interface PromptCall {
@@ -33,6 +33,10 @@ export interface LaidOut {
     readonly arguments: Json
   }[]
   readonly answers?: { readonly id: string; readonly name?: string }
+  /** Calls that are written behind the content, as the model would have. */
+  readonly writtenCalls?: { readonly syntax: SyntaxName; readonly calls: readonly PromptCall[] }
+  /** Tools that the template expects in this message. */
+  readonly tools?: string
 }
 
 /** Templates expect arguments as an object; text that is not JSON stays text. */
@@ -103,6 +107,8 @@ const layMessage = (
           arguments: readArguments(call.arguments),
         })),
       }
+    if (!style.isAnnounced)
+      return { ...kept, writtenCalls: { syntax: style.syntax, calls: toolCalls } }
     return {
       ...kept,
       content: [content, writeCalls(syntaxes[style.syntax], toolCalls)].filter(Boolean).join("\n"),
@@ -176,6 +182,16 @@ const announced = (
   )
 }
 
+/** Puts tools into the system message, where the template expects them. */
+const withTools = (laid: readonly LaidOut[], tools: readonly PromptTool[]): readonly LaidOut[] => {
+  const [first, ...rest] = laid
+  const text = phiTools(tools)
+  if (first?.role === "system") return [{ ...first, tools: text }, ...rest]
+  // the text that Phi was trained with
+  const content = "You are a helpful assistant with some tools."
+  return [{ role: "system", content, tools: text }, ...laid]
+}
+
 /** Returns the messages in a form that the template can render. */
 export const layOut = (
   style: TemplateStyle,
@@ -192,7 +208,7 @@ export const layOut = (
     split,
     split.map((message) => layMessage(style, message, (id) => names.get(id))),
   )
-  return tools.length && style.isAnnounced
-    ? announced(laid, announcement(tools, style.syntax), place)
-    : laid
+  if (!tools.length) return laid
+  if (style.isAnnounced) return announced(laid, announcement(tools, style.syntax), place)
+  return style.toolsName === "message" ? withTools(laid, tools) : laid
 }

@@ -18,6 +18,23 @@ export const functionOf = ({ name, description, parameters }: PromptTool): Json 
   },
 })
 
+/** JSON with spaces behind commas and colons, as Python writes it. */
+const spaced = (value: Json): string =>
+  JSON.stringify(value, null, 1)
+    .replace(/([[{])\n\s*/g, "$1")
+    .replace(/\n\s*([\]}])/g, "$1")
+    .replace(/,\n\s*/g, ", ")
+
+/** Phi's form of the tools: without OpenAI's `function` around each. */
+export const phiTools = (tools: readonly PromptTool[]): string =>
+  spaced(
+    tools.map(({ name, description, parameters }) => ({
+      name,
+      description: description ?? "",
+      parameters: parameters ?? { type: "object", properties: {} },
+    })),
+  )
+
 const example = (syntax: SyntaxName): string => {
   const call = { name: "<name of the function>", arguments: "<its arguments as a JSON object>" }
   return writeCalls(syntaxes[syntax], [call])

@@ -1,7 +1,7 @@
 import type { Json } from "../../../core/json.ts"
 import type { ChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { tokensBefore, withoutSigns, withSigns } from "./cache-breakpoints.ts"
-import type { SyntaxName } from "./call-syntax.ts"
+import { type SyntaxName, syntaxes, writeCalls } from "./call-syntax.ts"
 import { type LaidOut, layOut, type PromptMessage, readArguments } from "./chat-prompt-layout.ts"
 import { functionOf, type PromptTool } from "./chat-prompt-tools.ts"
 import { type ControlGuard, controlGuard, shieldAll, unusedCharacter } from "./control-guard.ts"
@@ -48,6 +48,19 @@ export type Prompt =
   | { readonly tooLong: number }
   | { readonly refused: string }
 
+/** Calls in the model's own syntax, whose markers are control tokens where it has such. */
+const callsIn = (
+  guard: ControlGuard,
+  { syntax, calls }: NonNullable<LaidOut["writtenCalls"]>,
+): string =>
+  writeCalls(
+    syntaxes[syntax],
+    calls.map((call) => ({
+      name: guard.shield(call.name),
+      arguments: guard.shield(call.arguments),
+    })),
+  )
+
 /**
  * A message as templates read it, with text from outside shielded. Optional keys are left out when
  * empty, because templates test whether they are defined.
@@ -55,23 +68,30 @@ export type Prompt =
 const forTemplate = (
   guard: ControlGuard,
   sign: string,
-  { role, content, cacheBreakpoints = [], reasoning, calls, answers }: LaidOut,
-): Json => ({
-  role,
-  content: guard.shield(withSigns(content, cacheBreakpoints, sign)),
-  ...(reasoning !== undefined && { reasoning_content: guard.shield(reasoning) }),
-  ...(calls && {
-    tool_calls: calls.map((call) => ({
-      id: guard.shield(call.id),
-      type: "function",
-      function: shieldAll(guard, { name: call.name, arguments: call.arguments }),
-    })),
-  }),
-  ...(answers && {
-    tool_call_id: guard.shield(answers.id),
-    ...(answers.name !== undefined && { name: guard.shield(answers.name) }),
-  }),
-})
+  { role, content, cacheBreakpoints = [], ...more }: LaidOut,
+): Json => {
+  const { reasoning, calls, answers, writtenCalls, tools } = more
+  const shielded = guard.shield(withSigns(content, cacheBreakpoints, sign))
+  return {
+    role,
+    content: [shielded, writtenCalls ? callsIn(guard, writtenCalls) : ""]
+      .filter(Boolean)
+      .join("\n"),
+    ...(tools !== undefined && { tools: guard.shield(tools) }),
+    ...(reasoning !== undefined && { reasoning_content: guard.shield(reasoning) }),
+    ...(calls && {
+      tool_calls: calls.map((call) => ({
+        id: guard.shield(call.id),
+        type: "function",
+        function: shieldAll(guard, { name: call.name, arguments: call.arguments }),
+      })),
+    }),
+    ...(answers && {
+      tool_call_id: guard.shield(answers.id),
+      ...(answers.name !== undefined && { name: guard.shield(answers.name) }),
+    }),
+  }
+}
 
 const render = (
   chat: ChatTokenizer,
@@ -100,10 +120,12 @@ const withThinking = (
     return { text: `${rendered.trimEnd()}\n\n${thinkClose}\n\n`, reasoning: "none" }
   if (isOpen) return { text: rendered, reasoning: "begun" }
   if (!style.thinks) return { text: rendered, reasoning: "none" }
-  if (thinking) return { text: `${rendered}${thinkOpen}\n`, reasoning: "begun" }
+  // a system text may turn it off (SmolLM3's /no_think)
+  const isClosed = rendered.trimEnd().endsWith(thinkClose)
+  if (thinking && !isClosed) return { text: `${rendered}${thinkOpen}\n`, reasoning: "begun" }
   return {
     text: rendered,
-    reasoning: rendered.trimEnd().endsWith(thinkClose) ? "none" : "possible",
+    reasoning: isClosed ? "none" : "possible",
   }
 }
 
@@ -171,7 +193,9 @@ const renderAsk = (
       forTemplate(guard, sign, message),
     )
     const shown =
-      tools.length && !style.isAnnounced ? { [style.toolsName]: toolsFor(guard, style, tools) } : {}
+      tools.length && !style.isAnnounced && style.toolsName !== "message"
+        ? { [style.toolsName]: toolsFor(guard, style, tools) }
+        : {}
     return {
       rendered: render(chat, { messages: laid, ...shown, enable_thinking: thinking, thinking }),
       style,

@@ -17,8 +17,8 @@ export interface TemplateStyle {
   readonly takesOneCall: boolean
   /** It refuses call ids that are not nine letters or digits. */
   readonly wantsShortIds: boolean
-  /** The variable in which it expects tools. */
-  readonly toolsName: "tools" | "xml_tools"
+  /** The variable in which it expects tools; `message`: a field of the system message, as text. */
+  readonly toolsName: "tools" | "xml_tools" | "message"
   readonly thinks: boolean
 }
 
@@ -30,6 +30,7 @@ const syntaxOf = (template: string): SyntaxName | undefined => {
   // their own
   if (/<function=|<arg_key>|\[ARGS\]/.test(template)) return undefined
   if (template.includes("[TOOL_CALLS]")) return "mistral"
+  if (template.includes("<|tool|>")) return "phi"
   // SmolLM2's form, in any template that describes it
   if (/<tool_call>\s*\[/.test(template)) return "list"
   if (template.includes("<tool_call>")) return "hermes"
@@ -39,14 +40,19 @@ const syntaxOf = (template: string): SyntaxName | undefined => {
 
 /** Detected from the template's text, as no other file of a model says how it writes calls. */
 export const templateStyle = (template: string): TemplateStyle => {
-  const toolsName = /\bxml_tools\b/.test(template) ? "xml_tools" : "tools"
-  const own = new RegExp(`\\b${toolsName}\\b`).test(template) ? syntaxOf(template) : undefined
+  const toolsName = /\bxml_tools\b/.test(template)
+    ? "xml_tools"
+    : /\bmessage\[['"]tools['"]\]/.test(template)
+      ? "message"
+      : "tools"
+  const own = /\b(xml_)?tools\b/.test(template) ? syntaxOf(template) : undefined
   const isAnnounced = own === undefined
   return {
     syntax: own ?? (/\bSmolLM\b/.test(template) ? "list" : "hermes"),
     isAnnounced,
     writesCalls: !isAnnounced && /\btool_calls\b/.test(template),
-    writesResults: !isAnnounced && /["'](?:tool|ipython)["']/.test(template),
+    // Phi's writes every role
+    writesResults: own === "phi" || (!isAnnounced && /["'](?:tool|ipython)["']/.test(template)),
     takesOneCall: template.includes("single tool-calls"),
     wantsShortIds: /\|\s*length\s*!=\s*9/.test(template),
     toolsName,

@@ -14,6 +14,8 @@ export interface Expected {
   readonly textIds: readonly number[]
   readonly chat: readonly { readonly role: string; readonly content: string }[]
   readonly chatIds: readonly number[]
+  /** A chat with tools, calls and results, where the family's template knows them. */
+  readonly toolChatIds?: readonly number[]
   /** The likeliest tokens after the chat. */
   readonly greedy: readonly number[]
   readonly variants: Readonly<Record<string, Readonly<Record<string, unknown>>>>

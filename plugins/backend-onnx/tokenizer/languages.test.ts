@@ -1,7 +1,6 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, describe, expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { chatPrompt } from "../chat-format/chat-prompt.ts"
 import { expectedOf, fixtureFolder } from "../testing/fixtures.ts"
 import {
@@ -11,32 +10,13 @@ import {
   type SentencePieceFixture,
   sentencePieceMetadata,
 } from "../testing/gguf-of-folder.ts"
-import type { Metadata, MetadataValue } from "../weights/gguf-metadata.ts"
-import { loadChatTokenizer, writeChatTokenizer } from "./chat-tokenizer.ts"
 import { folderLanguage } from "./folder-language.ts"
 import { ggufLanguage } from "./gguf-language.ts"
+import { metadataOf, writtenLanguages } from "./testing/written-languages.ts"
 import type { ChatLanguage } from "./vocabulary.ts"
 
-const root = mkdtempSync(join(tmpdir(), "rakit-languages-"))
-afterAll(() => rmSync(root, { recursive: true, force: true }))
-
+const { root, written } = writtenLanguages()
 let folders = 0
-const written = (language: ChatLanguage) => {
-  const folder = join(root, `written-${folders++}`)
-  mkdirSync(folder)
-  writeChatTokenizer(language, folder)
-  return loadChatTokenizer(folder)
-}
-
-const metadataOf = (values: Readonly<Record<string, unknown>>): Metadata =>
-  new Map(
-    Object.entries(values).map(([key, value]) => [
-      key,
-      (key === "tokenizer.ggml.scores"
-        ? (value as { f32: number }[]).map(({ f32 }) => f32)
-        : value) as MetadataValue,
-    ]),
-  )
 
 const idsOf = async (language: ChatLanguage, text: string) =>
   (await written(language).tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
