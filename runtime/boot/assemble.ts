@@ -169,7 +169,7 @@ const createPlugins = (
         },
       )
     const offered = yield* Effect.forEach(sorted.filter(bringsModels), create)
-    const { values: models, problems } = withOffers(configuredModels(config.deployment), offered)
+    const { values: models, problems } = withOffers(configuredModels(config), offered)
     yield* stopOn(config, [...problems, ...checkPrices(models)])
     const catalogue = resolve(kernel.container, Tokens.catalogue)
     for (const { model } of models) catalogue.add(toEntry(model))
@@ -193,7 +193,7 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
       ...loaded.problems,
       ...problems,
       ...(loaded.problems.length > 0 ? [] : wiring),
-      ...checkPrices(configuredModels(config.deployment)),
+      ...checkPrices(configuredModels(config)),
     ])
     const lock = yield* Effect.try({
       try: () => openSourceLock(join(dirname(config.file), lockFileName)),

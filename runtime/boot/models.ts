@@ -3,8 +3,9 @@ import type { Backend } from "../../core/ports/model.ts"
 import { parsePrice } from "../../core/pricing.ts"
 import { adapterName, type ModelEntry } from "../../core/services/model-entry.ts"
 import { type Token, Tokens } from "../../core/tokens.ts"
+import type { LoadedConfig } from "../config/load.ts"
 import { type ConfigPath, configPath, type Problem } from "../config/problems.ts"
-import type { DeploymentConfig, ModelConfig } from "../config/schema.ts"
+import type { ModelConfig } from "../config/schema.ts"
 import { parseSourceUrl } from "../services/model-files/sources/source-url.ts"
 import type { MissingProvider } from "./suggest-plugins.ts"
 
@@ -28,26 +29,32 @@ export const toEntry = (model: ModelConfig): ModelEntry => ({
 export interface PlacedModel {
   readonly model: ModelConfig
   readonly at: ConfigPath
+  /** The included file that has it. */
+  readonly file?: string | undefined
   /** The key of the plugin that brings it; undefined for those of the config file. */
   readonly plugin?: string
   /** Keys of the plugins that bring adapters for it, by the adapters' ids. */
   readonly adapterPlugins?: ReadonlyMap<string, string>
 }
 
-export const configuredModels = ({ models }: DeploymentConfig): readonly PlacedModel[] =>
-  models.map((model, index) => ({ model, at: ["models", index] }))
+export const configuredModels = (config: LoadedConfig): readonly PlacedModel[] =>
+  config.deployment.models.map((model, index) => ({
+    model,
+    at: ["models", index],
+    file: config.includedFrom(index),
+  }))
 
-/** What brings a model or, by its name, an adapter: a plugin, or the config file. */
+/** What brings a model or, by its name, an adapter: a plugin, an included file, or the config. */
 export const originOf = (models: readonly PlacedModel[], name: string): string =>
   models
-    .flatMap(({ model, plugin, adapterPlugins }) => [
-      { name: model.id, plugin },
+    .flatMap(({ model, plugin, file, adapterPlugins }) => [
+      { name: model.id, from: plugin ?? file },
       ...model.adapters.map((own) => ({
         name: adapterName(model.id, own),
-        plugin: adapterPlugins?.get(own.id) ?? plugin,
+        from: adapterPlugins?.get(own.id) ?? plugin ?? file,
       })),
     ])
-    .find((one) => one.name === name)?.plugin ?? "config"
+    .find((one) => one.name === name)?.from ?? "config"
 
 /** A problem of one field: at its line, or at the line of the plugin that brings it. */
 const problemOf = (placed: PlacedModel, field: ConfigPath, message: string) => {

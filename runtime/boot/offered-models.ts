@@ -59,8 +59,8 @@ const decodeAll = <A>(
   }
 }
 
-const placeOf = ({ plugin }: PlacedModel): string =>
-  plugin === undefined ? "the config file" : `the plugin '${plugin}'`
+const placeOf = ({ plugin, file }: PlacedModel): string =>
+  plugin === undefined ? (file ?? "the config file") : `the plugin '${plugin}'`
 
 /** One id names one model: neither the config file nor the later plugin wins. */
 const listedTwice = (models: readonly PlacedModel[]): readonly Problem[] =>
@@ -107,8 +107,8 @@ const attach = (
         ),
       )
     else if (placed.model.adapters.some(({ id }) => id === adapter.id)) {
-      const other = placed.adapterPlugins?.get(adapter.id) ?? placed.plugin
-      const place = other === undefined ? "the config file" : `the plugin '${other}'`
+      const plugin = placed.adapterPlugins?.get(adapter.id) ?? placed.plugin
+      const place = placeOf({ ...placed, ...(plugin !== undefined && { plugin }) })
       problems.push(
         inPlugin(
           by,

@@ -106,7 +106,7 @@ it("the first start of a server pulls the included model and writes the lock fil
   ])
   const checked = await runCli(["check", config], env())
   expect(checked.stdout).toContain(
-    `${source} (locked: ${lock().models["svc-lyt"]?.[0]?.sha256.slice(0, 12)})`,
+    `models/tiny.yaml  ${source} (locked: ${lock().models["svc-lyt"]?.[0]?.sha256.slice(0, 12)})`,
   )
 })
 

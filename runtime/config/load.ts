@@ -22,6 +22,8 @@ export interface LoadedConfig {
   readonly fromEnvironment: ReadonlySet<string>
   /** Hides values of the environment in what is printed. */
   readonly mask: Mask
+  /** The included file that has the model of this index; undefined for the config file itself. */
+  includedFrom(index: number): string | undefined
   /** Makes a ConfigError with the line and column of each problem. */
   refuse(problems: readonly Problem[]): ConfigError
 }
@@ -97,5 +99,6 @@ export const loadConfig = (path: string, env: Environment): LoadedConfig => {
   const deployment = { ...decoded.success, models }
   const duplicates = duplicateModels(deployment)
   if (duplicates.length > 0) throw refuse(duplicates)
-  return { deployment, file, fromEnvironment, mask, refuse }
+  const includedFrom = (index: number) => locateIncluded(included, ["models", index])?.where.file
+  return { deployment, file, fromEnvironment, mask, includedFrom, refuse }
 }
