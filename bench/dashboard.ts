@@ -89,6 +89,7 @@ const openReports = (database: Database) => {
     signer: fakeSigner(),
     deployment,
     flushRefused: Effect.void,
+    drained: Effect.void,
   })
   const [usage, entries, receipt] = [
     usageEndpoint(started),

@@ -26,6 +26,8 @@ export interface DeploymentOptions {
   readonly unpaid?: true
   /** The fake model answers in one step, so that its own time is not measured. */
   readonly atOnce?: true
+  /** Replies leave when the journal has their settlement. */
+  readonly journalFirst?: true
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -62,10 +64,12 @@ const configText = ({
   billing,
   unpaid,
   atOnce,
+  journalFirst,
 }: DeploymentOptions): string => {
+  const ledger = journalFirst ? "{ replyAfter: journal }" : "{}"
   const paid = readFileSync(join(root, "config", config), "utf8")
     .replace("../testing/fakes/backend.ts", fileOf("testing/fakes/backend"))
-    .replace("billing-ledger: {}", `${billing ?? "billing-ledger"}: {}`)
+    .replace("billing-ledger: {}", `${billing ?? "billing-ledger"}: ${ledger}`)
   const text = atOnce || unpaid ? adapted(paid, { unpaid, atOnce }) : paid
   // 60 requests a minute are no load
   return text.includes("defaultLimits")

@@ -10,4 +10,6 @@ export interface LedgerDeps {
   readonly deployment: Deployment
   /** Reports first write down what is counted in this process. */
   readonly flushRefused: Effect.Effect<void, PortError>
+  /** Ends when the database has what this process has settled. */
+  readonly drained: Effect.Effect<void>
 }

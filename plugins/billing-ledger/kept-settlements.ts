@@ -9,6 +9,12 @@ export interface KeptSettlementsDeps {
   readonly log: Log
   readonly metrics: Metrics
   readonly settle: (item: Settlement) => Effect.Effect<unknown, PortError>
+  /**
+   * Present where the journal also holds what is on its way to the database; whether it does now.
+   * Living replicas then settle their own, but for the first look: who was killed a moment ago seems
+   * to live.
+   */
+  readonly isBusy?: () => boolean
   /** Called for one whose data the ledger refuses. */
   readonly onRefused: (item: Settlement) => void
 }
@@ -73,12 +79,13 @@ const makeWrites = ({ journal, log }: KeptSettlementsDeps, isKept: (id: string) 
  * each call, so that it does no harm to settle one again that had arrived after all.
  */
 export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements => {
-  const { journal, log } = deps
+  const { journal, log, isBusy } = deps
   const kept = new Map<string, Settlement>()
   const gauge = deps.metrics.gauge(
     "rakit_settlements_waiting",
     "Settlements that wait until the database takes them.",
   )
+  let hasAdopted = false
   const { write, unwritten } = makeWrites(deps, (id) => kept.has(id))
 
   const keep = (item: Settlement): Effect.Effect<void, PortError> =>
@@ -107,7 +114,8 @@ export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements 
     })
 
   const settleKept = Effect.gen(function* () {
-    if (kept.size === 0) return
+    const cleared = journal?.clear(() => kept.size === 0 && !isBusy?.()) ?? Effect.void
+    if (kept.size === 0) return yield* cleared
     const total = kept.size
     while (kept.size > 0) {
       const turn = [...kept.values()].slice(0, perTurn)
@@ -119,7 +127,7 @@ export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements 
       if (error) return yield* error
     }
     log.info("ledger.settlements_settled", "the settlements that were kept are settled", { total })
-    if (journal) yield* journal.clear(() => kept.size === 0)
+    yield* cleared
   })
 
   // twice at once would settle a call twice in one statement
@@ -129,10 +137,12 @@ export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements 
     Effect.gen(function* () {
       if (!journal) return
       for (const [replica, items] of yield* journal.others) {
+        if (isBusy && hasAdopted && isAlive(replica)) continue
         yield* Effect.forEach(items, keep, { concurrency: perWrite, discard: true })
         if (isAlive(replica) || items.some(({ id }) => unwritten.has(id))) continue
         yield* journal.remove(replica, items.length)
       }
+      hasAdopted = true
     })
 
   return { keep, settleAll, adopt, size: () => kept.size }

@@ -9,10 +9,12 @@ import {
   type Metrics,
   type PortError,
   type Settlement,
+  type Transaction,
 } from "../../core/index.ts"
 import { isAboutItems, isUnknownOutcome } from "./failure.ts"
 import { type GroupCommitOptions, makeGroupCommit } from "./group-commit.ts"
 import { type InDoubtCalls, makeInDoubtCalls } from "./in-doubt-calls.ts"
+import { type JournalFirst, makeJournalFirst } from "./journal-first.ts"
 import { type KeptSettlements, makeKeptSettlements } from "./kept-settlements.ts"
 import { type LostHolds, makeLostHolds } from "./lost-holds.ts"
 import { makeRefusedRequests } from "./refused-requests.ts"
@@ -31,6 +33,8 @@ export interface LedgerBillingDeps {
   readonly replica: string
   /** Where settlements are kept that the database can't take. Absent: in memory only. */
   readonly journal?: SettlementJournal
+  /** A settlement succeeds as soon as the journal has it. */
+  readonly journalFirst?: boolean
 }
 
 export interface LedgerBilling extends Billing {
@@ -38,6 +42,8 @@ export interface LedgerBilling extends Billing {
   readonly closeInDoubt: Effect.Effect<void, PortError>
   /** Writes down what `noteRefused` has counted. */
   readonly flushRefused: Effect.Effect<void, PortError>
+  /** Ends when the database has all settlements that succeeded before. */
+  readonly drained: Effect.Effect<void>
   /** The settlements that the database could not take yet. */
   readonly kept: Omit<KeptSettlements, "keep">
   /** Ends when nothing waits for the database. */
@@ -49,6 +55,8 @@ const inDoubtPerTurn = 1_000
 const maxRefusedRows = 10_000
 /** Lines of a batch arrive by the dozen, and nobody waits for a single one. */
 const batchLingerMs = 25
+/** Nor for a settlement whose reply has left; but its hold and its slot are still taken. */
+const behindLingerMs = 5
 /**
  * A lost admission may still wait for its lock and commit; after this time the server's statement
  * timeout has ended it.
@@ -74,6 +82,7 @@ const makeGroups = (
   statements: Statements,
   holds: LostHolds,
   inDoubt: InDoubtCalls,
+  isBehind: (id: string) => boolean,
 ) => {
   const gathered = metrics.histogram(
     "rakit_ledger_gathered_calls",
@@ -122,10 +131,55 @@ const makeGroups = (
         allows: ({ parent }) => parent !== undefined,
       },
     ),
-    settlements: group("settle", (items: readonly Settlement[], nowMs) =>
-      Effect.map(holds.settle(items, nowMs), () => items),
+    settlements: group(
+      "settle",
+      (items: readonly Settlement[], nowMs) => Effect.map(holds.settle(items, nowMs), () => items),
+      { ms: behindLingerMs, allows: ({ id }) => isBehind(id) },
     ),
   }
+}
+
+/** Settles through the group or, where replies leave after the journal, behind them. */
+const makeSettling = (
+  deps: LedgerBillingDeps,
+  submit: (item: Settlement) => Effect.Effect<unknown, PortError>,
+  inDoubt: InDoubtCalls,
+) => {
+  /** A call whose settlement the ledger refuses must not keep its hold. */
+  const onRefused = ({ id, outcome }: Settlement) => {
+    if (outcome !== "voided") inDoubt.add(id, "voided", deps.clock.nowMs())
+    deps.log.error("ledger.settlement_refused", "the ledger refuses a settlement; it is voided", {
+      call_id: id,
+    })
+  }
+  const { keep, ...kept } = makeKeptSettlements({
+    journal: deps.journal,
+    log: deps.log,
+    metrics: deps.metrics,
+    settle: submit,
+    onRefused,
+    ...(deps.journalFirst && { isBusy: () => first?.isBusy() === true }),
+  })
+  /** The caller has its answer, whether or not the database can write down now what it costs. */
+  const settleNow = (item: Settlement) =>
+    submit(item).pipe(
+      Effect.asVoid,
+      Effect.catch((error) => {
+        if (!isAboutItems(error)) return keep(item)
+        onRefused(item)
+        return Effect.fail(error)
+      }),
+      Effect.uninterruptible,
+    )
+  const first: JournalFirst | undefined =
+    deps.journal && deps.journalFirst ? makeJournalFirst(deps.journal, settleNow) : undefined
+  const settleOne = (item: Settlement) =>
+    first
+      ? Effect.uninterruptible(
+          Effect.flatMap(first.take(item), (isTaken) => (isTaken ? Effect.void : settleNow(item))),
+        )
+      : settleNow(item)
+  return { kept, settleOne, first, drained: first?.drained ?? Effect.void }
 }
 
 /**
@@ -139,61 +193,54 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const answer = toPortAnswer(deps.metrics)
   const refused = makeRefusedRequests(deps.database, clock, maxRefusedRows)
   const holds = makeLostHolds(statements, deps.replica, deps.log)
-  const { admissions, settlements } = makeGroups(deps, statements, holds, inDoubt)
+  const isBehind = (id: string) => first?.has(id) === true
+  const { admissions, settlements } = makeGroups(deps, statements, holds, inDoubt, isBehind)
+  const settling = makeSettling(deps, settlements.submit, inDoubt)
+  const { kept, settleOne, first, drained } = settling
+  // a transaction may hold the lock that a settlement waits for
+  const drainedFor = (tx: Transaction | undefined) => (tx ? Effect.void : drained)
 
-  /** A call whose settlement the ledger refuses must not keep its hold. */
-  const onRefused = ({ id, outcome }: Settlement) => {
-    if (outcome !== "voided") inDoubt.add(id, "voided", clock.nowMs())
-    deps.log.error("ledger.settlement_refused", "the ledger refuses a settlement; it is voided", {
-      call_id: id,
-    })
-  }
-  const { keep, ...kept } = makeKeptSettlements({
-    journal: deps.journal,
-    log: deps.log,
-    metrics: deps.metrics,
-    settle: settlements.submit,
-    onRefused,
-  })
-
-  /** The caller has its answer, whether or not the database can write down now what it costs. */
-  const settleOne = (item: Settlement) =>
-    settlements.submit(item).pipe(
-      Effect.asVoid,
-      Effect.catch((error) => {
-        if (!isAboutItems(error)) return keep(item)
-        onRefused(item)
-        return Effect.fail(error)
-      }),
-      Effect.uninterruptible,
-    )
   const settle: Billing["settle"] = (items, tx) =>
     Effect.suspend(() =>
       tx
         ? holds.settle(items, clock.nowMs(), tx)
         : Effect.forEach(items, settleOne, { concurrency: "unbounded", discard: true }),
     )
+  /** What is refused while settlements are on their way is asked again when they have arrived. */
+  const admit = (request: AdmitRequest) =>
+    Effect.flatMap(admissions.submit(request), (verdict) =>
+      verdict.refused && first?.isBusy()
+        ? Effect.andThen(first.drained, admissions.submit(request))
+        : Effect.succeed(verdict),
+    )
 
   return {
     closeInDoubt: Effect.suspend(() => settle(inDoubt.take(clock.nowMs(), inDoubtPerTurn))),
     kept,
     flushRefused: refused.flush,
+    drained,
     noteRefused: refused.note,
-    idle: Effect.andThen(admissions.idle, settlements.idle),
+    idle: Effect.andThen(admissions.idle, Effect.andThen(drained, settlements.idle)),
     admit: (request) =>
-      Effect.flatMap(admissions.submit(request), (verdict) => {
+      Effect.flatMap(admit(request), (verdict) => {
         if (!verdict.refused) holds.admitted(request)
         return answer(request, verdict)
       }),
     settle,
     voidChildren: (parent, tx) =>
       Effect.suspend(() => statements.voidChildren(parent, clock.nowMs(), tx)),
-    balance: statements.balance,
+    balance: (account, tx) => Effect.andThen(drainedFor(tx), statements.balance(account, tx)),
     spentThisMonth: (keyIds) =>
-      Effect.suspend(() => statements.spentThisMonth(keyIds, clock.nowMs())),
+      Effect.andThen(
+        drained,
+        Effect.suspend(() => statements.spentThisMonth(keyIds, clock.nowMs())),
+      ),
     adjust: (entry, tx) =>
       Effect.flatMap(
-        Effect.suspend(() => statements.adjust(entry, clock.nowMs(), tx)),
+        Effect.andThen(
+          drainedFor(tx),
+          Effect.suspend(() => statements.adjust(entry, clock.nowMs(), tx)),
+        ),
         (result) =>
           result === "too_low"
             ? Effect.fail(new BalanceTooLow({ account: entry.account }))

@@ -1,4 +1,7 @@
 import { randomUUID } from "node:crypto"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { type Database, PortError } from "../../core/index.ts"
@@ -7,6 +10,7 @@ import { fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { makeLedgerBilling } from "./ledger-billing.ts"
 import { migrations } from "./migrations.ts"
+import { makeSettlementJournal } from "./settlement-journal.ts"
 
 let test: TestDatabase
 beforeAll(async () => {
@@ -15,32 +19,48 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-for (const maxGathered of [128, 1])
-  billingContract(`ledger, ${maxGathered} a statement`, async () => {
-    const clock = fakeClock()
-    const settings = { maxGathered, maxInFlight: 2, maxWaiting: 1000 }
-    let isGone = false
-    const gone = new PortError({ port: "database", message: "gone", why: "unavailable" })
-    const database: Database = {
-      ...test.database,
-      run: (query) => (isGone ? Effect.fail(gone) : test.database.run(query)),
-    }
-    const billing = makeLedgerBilling({
-      database,
-      clock,
-      log: fakeLog(),
-      metrics: fakeMetrics(),
-      settings,
-      replica: randomUUID(),
-    })
-    const outage = {
-      begin: () => {
-        isGone = true
-      },
-      end: () => {
-        isGone = false
-        return Effect.runPromise(billing.kept.settleAll)
-      },
-    }
-    return { billing, clock, money: true, outage, close: async () => {} }
-  })
+for (const [maxGathered, journalFirst] of [
+  [128, false],
+  [1, false],
+  [128, true],
+] as const)
+  billingContract(
+    `ledger, ${maxGathered} a statement, the journal first: ${journalFirst}`,
+    async () => {
+      const folder = await mkdtemp(join(tmpdir(), "rakit-journal-"))
+      const replica = randomUUID()
+      const journal = makeSettlementJournal(folder, replica)
+      const clock = fakeClock()
+      const settings = { maxGathered, maxInFlight: 2, maxWaiting: 1000 }
+      let isGone = false
+      const gone = new PortError({ port: "database", message: "gone", why: "unavailable" })
+      const database: Database = {
+        ...test.database,
+        run: (query) => (isGone ? Effect.fail(gone) : test.database.run(query)),
+      }
+      const billing = makeLedgerBilling({
+        database,
+        clock,
+        log: fakeLog(),
+        metrics: fakeMetrics(),
+        settings,
+        replica,
+        journal,
+        journalFirst,
+      })
+      const outage = {
+        begin: () => {
+          isGone = true
+        },
+        end: () => {
+          isGone = false
+          return Effect.runPromise(billing.kept.settleAll)
+        },
+      }
+      const close = async () => {
+        await Effect.runPromise(Effect.andThen(billing.idle, journal.close))
+        await rm(folder, { recursive: true, force: true })
+      }
+      return { billing, clock, money: true, outage, close }
+    },
+  )

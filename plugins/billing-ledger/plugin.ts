@@ -71,7 +71,8 @@ export const plugin = definePlugin({
           const deployment = resolve(container, Tokens.deployment)
           const replica = randomUUID()
           const journal = makeSettlementJournal(join(deployment.dataDir, "settlements"), replica)
-          const parts = { database, clock, log, metrics, settings, replica, journal }
+          const journalFirst = settings.replyAfter === "journal" && deployment.mode === "server"
+          const parts = { database, clock, log, metrics, settings, replica, journal, journalFirst }
           const billing = makeLedgerBilling(parts)
           provide(container, Tokens.billing, billing)
           started.set({
@@ -80,7 +81,8 @@ export const plugin = definePlugin({
             log,
             signer: resolve(container, Tokens.signer),
             deployment,
-            flushRefused: billing.flushRefused,
+            flushRefused: Effect.andThen(billing.drained, billing.flushRefused),
+            drained: billing.drained,
           })
           provide(container, Tokens.ledger, makeLedger(database, clock, settings))
           for (const check of [ledgerCheck, usageCheck])

@@ -6,6 +6,14 @@ const positive = (fallback: number) =>
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(fallback)))
 
 export const Settings = Schema.Struct({
+  /**
+   * When a reply may leave: after its settlement is in the database, or as soon as it is in the
+   * journal on this server's disk, a few milliseconds before that. There it survives a kill -9 and a
+   * restart, but not a loss of power, which is the operator's loss.
+   */
+  replyAfter: Schema.Literals(["database", "journal"])
+    .annotate({ default: "database" })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed("database" as const))),
   /** Most calls in one statement. */
   maxGathered: positive(128),
   /**

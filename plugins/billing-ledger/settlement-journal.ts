@@ -8,8 +8,16 @@ import { PortError, type Settlement } from "../../core/index.ts"
 export interface SettlementJournal {
   /** Reserves its room, before there is none. */
   readonly open: Effect.Effect<void, PortError>
-  /** They survive a crash of the machine when it ends. */
-  append(items: readonly Settlement[]): Effect.Effect<void, PortError>
+  /**
+   * They survive the end of the process when it ends; with `flush`, as by default, a crash of the
+   * machine, too.
+   */
+  append(
+    items: readonly Settlement[],
+    options?: { readonly flush: boolean },
+  ): Effect.Effect<void, PortError>
+  /** What was written since it was emptied. */
+  bytes(): number
   /** Forgets everything, unless something is kept again when its turn comes. */
   clear(isEmpty: () => boolean): Effect.Effect<void, PortError>
   /** The journals of other replicas, dead or living, by replica. */
@@ -131,19 +139,19 @@ export const makeSettlementJournal = (
     file ??= await openFile(folder, path, reservedBytes)
     return file
   }
-  const write = async (lines: Buffer) => {
+  const write = async (lines: Buffer, flush: boolean) => {
     if (bytes + lines.length > maxBytes) throw new Error(`it has ${bytes} bytes already`)
     const handle = await opened()
     for (let at = 0; at < lines.length; )
       at += (await handle.write(lines, at, lines.length - at, bytes + at)).bytesWritten
-    await handle.datasync()
+    if (flush) await handle.datasync()
     bytes += lines.length
     return handle
   }
-  const append = async (items: readonly Settlement[]) => {
+  const append = async (items: readonly Settlement[], flush: boolean) => {
     const lines = Buffer.from(items.map(toLine).join(""))
     // taken while it was written: the other server may not have read these lines
-    if (await isRemoved(await write(lines))) await write(lines)
+    if (await isRemoved(await write(lines, flush))) await write(lines, flush)
   }
   const erase = async (isEmpty: () => boolean) => {
     if (bytes === 0 || !file || !isEmpty()) return
@@ -160,7 +168,9 @@ export const makeSettlementJournal = (
 
   return {
     open: tried("can't be made", async () => void (await opened())),
-    append: (items) => tried("can't be written", () => append(items)),
+    append: (items, { flush } = { flush: true }) =>
+      tried("can't be written", () => append(items, flush)),
+    bytes: () => bytes,
     clear: (isEmpty) => tried("can't be emptied", () => erase(isEmpty)),
     others: tried("of another replica can't be read", files.readAll),
     remove: (other, known) =>

@@ -11,17 +11,20 @@ export interface MoneyConfig {
    * A replica without a heartbeat for this long is considered dead. The default is the ledger's.
    */
   readonly leaseMs?: number
+  /** A reply leaves when its settlement is in the journal. */
+  readonly journalFirst?: true
 }
 
 /** config/test.yaml with another credit and lease, in `folder`. Returns the path of the file. */
 export const writeMoneyConfig = (
   folder: string,
-  { freeCreditIdr, leaseMs }: MoneyConfig,
+  { freeCreditIdr, leaseMs, journalFirst }: MoneyConfig,
 ): string => {
-  const ledger =
-    leaseMs === undefined
-      ? "{}"
-      : `{ leaseMs: ${leaseMs}, heartbeatMs: ${Math.floor(leaseMs / 3)}, sweepMs: ${Math.floor(leaseMs / 3)} }`
+  const third = Math.floor((leaseMs ?? 0) / 3)
+  const ledger = JSON.stringify({
+    ...(leaseMs !== undefined && { leaseMs, heartbeatMs: third, sweepMs: third }),
+    ...(journalFirst && { replyAfter: "journal" }),
+  })
   const text = readFileSync(join(root, "config/test.yaml"), "utf8")
     .replace("../testing/fakes/backend.ts", join(root, "testing/fakes/backend.ts"))
     .replace("  accounts:\n", `  accounts:\n    freeCreditIdr: ${freeCreditIdr}\n`)

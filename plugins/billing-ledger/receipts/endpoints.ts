@@ -28,6 +28,7 @@ const receipt = (
   mode?: Tenant["mode"],
 ): Effect.Effect<Reply, ApiError | PortError> =>
   Effect.gen(function* () {
+    yield* deps.drained
     const call = yield* findCall(deps.database, id, account, mode)
     if (!call) return yield* apiError("not_found", "There is no such call.", { param: "call_id" })
     if (call.state === "open")

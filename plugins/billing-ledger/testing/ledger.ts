@@ -63,6 +63,7 @@ export const openTestLedger = async (
   const started = Effect.succeed({
     ...{ database, clock, log, signer, deployment },
     flushRefused: billing.flushRefused,
+    drained: Effect.void,
   })
 
   const limits = {

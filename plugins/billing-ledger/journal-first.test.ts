@@ -1,0 +1,97 @@
+import { randomUUID } from "node:crypto"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Deferred, Effect, Fiber } from "effect"
+import { afterEach, beforeEach, expect, test } from "vitest"
+import { PortError, type Settlement } from "../../core/index.ts"
+import { makeJournalFirst } from "./journal-first.ts"
+import { makeSettlementJournal, settlementsIn } from "./settlement-journal.ts"
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "rakit-journal-"))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const settlement = (id: string): Settlement => ({
+  id,
+  outcome: "settled",
+  costMicros: 1n,
+  usage: {},
+  httpStatus: 200,
+})
+
+/** A database that settles each call when it is allowed to. */
+const openFixture = () => {
+  const replica = randomUUID()
+  const journal = makeSettlementJournal(folder, replica)
+  const allowed = new Map<string, Deferred.Deferred<void>>()
+  const allow = (id: string) => {
+    const known = allowed.get(id) ?? Deferred.makeUnsafe<void>()
+    allowed.set(id, known)
+    return known
+  }
+  const settled: string[] = []
+  const first = makeJournalFirst(journal, ({ id }) =>
+    Effect.andThen(
+      Deferred.await(allow(id)),
+      Effect.sync(() => void settled.push(id)),
+    ),
+  )
+  const written = async () =>
+    settlementsIn(await readFile(join(folder, `${replica}.jsonl`), "utf8")).map(({ id }) => id)
+  return {
+    journal,
+    first,
+    settled,
+    written,
+    finish: (id: string) => Deferred.succeed(allow(id), undefined),
+  }
+}
+
+test("a settlement is taken when the journal has it, and goes on to the database", async () => {
+  const { first, written, settled, finish, journal } = openFixture()
+  expect(await Effect.runPromise(first.take(settlement("a")))).toBe(true)
+  expect(await written()).toEqual(["a"])
+  expect([settled, first.isBusy(), first.has("a")]).toEqual([[], true, true])
+  await Effect.runPromise(Effect.andThen(finish("a"), first.drained))
+  expect([settled, first.isBusy()]).toEqual([["a"], false])
+  await Effect.runPromise(journal.close)
+})
+
+test("waits for what was taken before, not for what comes after", async () => {
+  const { first, finish, journal } = openFixture()
+  const work = Effect.gen(function* () {
+    yield* first.take(settlement("before"))
+    const waiting = yield* Effect.forkChild(first.drained, { startImmediately: true })
+    yield* first.take(settlement("after"))
+    yield* finish("before")
+    yield* Fiber.join(waiting)
+    expect(first.has("after")).toBe(true)
+    yield* finish("after")
+    yield* first.drained
+  })
+  await Effect.runPromise(work)
+  await Effect.runPromise(journal.close)
+})
+
+test("takes nothing that the disk does not take, and no more than it may", async () => {
+  const full = new PortError({ port: "billing", message: "full" })
+  const { journal } = openFixture()
+  const never = () => Effect.never
+  const broken = makeJournalFirst({ ...journal, append: () => Effect.fail(full) }, never)
+  expect(await Effect.runPromise(broken.take(settlement("a")))).toBe(false)
+  expect(broken.isBusy()).toBe(false)
+  const long = makeJournalFirst({ ...journal, bytes: () => 9 * 2 ** 20 }, never)
+  expect(await Effect.runPromise(long.take(settlement("a")))).toBe(false)
+  const many = makeJournalFirst({ ...journal, append: () => Effect.void }, never)
+  const taken = await Effect.runPromise(
+    Effect.forEach(
+      Array.from({ length: 1_001 }, (_, i) => settlement(`${i}`)),
+      many.take,
+    ),
+  )
+  expect(taken.filter((one) => !one)).toHaveLength(1)
+  expect(taken.at(-1)).toBe(false)
+})
