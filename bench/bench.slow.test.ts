@@ -48,8 +48,8 @@ it("path.ts prints each layer with its ratio", async () => {
 
 it("paid.ts prints what being paid for adds, and the most that is held", async () => {
   const text = await run("paid", "--rounds", "1", "--ms", "500")
-  for (const side of ["with all of it", "without", "bare node:http"])
-    expect(text.match(new RegExp(`^ {2}(rakit|limit).*${side}.* \\d`, "gm"))).toHaveLength(2)
+  for (const side of ["with all of it ", "replyAfter: journal", "without", "bare node:http"])
+    expect(text.match(new RegExp(`^ {2}(rakit|limit).*${side}.* \\d`, "gm"))).toHaveLength(4)
   expect(text).toMatch(
     /added by authentication, limits, hold and settlement: median -?[\d.]+ ms .*p95 -?[\d.]+ ms/,
   )

@@ -62,11 +62,11 @@ const offer = async (
 }
 
 const warm = async (client: OpenLoadClient, target: Target) => {
-  for (const rate of [firstGuess / 4, firstGuess / 2, firstGuess])
-    await offer(client, target, rate, options.ms / 2)
+  // V8 needs some ten thousand calls until the code is what it will be
+  for (const share of [1 / 4, 1 / 2, 1, 1, 1]) await offer(client, target, share * firstGuess)
 }
 
-type Deployments = Readonly<Record<"with" | "without", Deployment>>
+type Deployments = Readonly<Record<"with" | "journal" | "without", Deployment>>
 
 /** Collects how to stop what was started; stops in reverse order. */
 const withStops = async (
@@ -88,6 +88,7 @@ const measure = (deployments: Deployments) =>
     const client = kept(startOpenLoadClient())
     const servers = {
       with: kept(await startServer(deployments.with)),
+      journal: kept(await startServer(deployments.journal)),
       without: kept(await startServer(deployments.without)),
     }
     const recorded = await record(servers.with.url, deployments.with.apiKey, path, shortChatBody)
@@ -129,10 +130,16 @@ const profile = async (deployments: Deployments) => {
 }
 
 const postgres = await startPostgres()
+const other = await postgres.another()
 const deployments = {
   with: makeDeployment({
     atOnce: true,
     env: { ...(postgres.url && { DATABASE_URL: postgres.url }) },
+  }),
+  journal: makeDeployment({
+    atOnce: true,
+    journalFirst: true,
+    env: { ...(other && { DATABASE_URL: other }) },
   }),
   without: makeDeployment({ atOnce: true, unpaid: true }),
 }

@@ -2,7 +2,13 @@
 import { Effect, Schema } from "effect"
 import { definePlugin, provide, Tokens } from "rakit/core"
 
-const limits = { rpm: 1_000_000, rpd: 100_000_000, concurrency: 1_000, monthlyCapMicros: 0n }
+const limits = {
+  rpm: 1_000_000,
+  rpd: 100_000_000,
+  concurrency: 1_000,
+  monthlyCapMicros: 0n,
+  bodyMb: 50,
+}
 const caller = Effect.succeed({
   tenant: { account: "bench", mode: "live" },
   keyId: "bench",

@@ -13,6 +13,8 @@ export interface PostgresServer {
   readonly url: string | undefined
   /** Absent where it is not ours. */
   readonly pid?: number | undefined
+  /** The URL of another empty database on the same server, which goes with `stop`. */
+  another(): Promise<string | undefined>
   stop(): Promise<void>
 }
 
@@ -55,6 +57,21 @@ const untilItAnswers = async (url: string): Promise<string> => {
     }
   }
 }
+
+const otherName = `bench_${randomBytes(6).toString("hex")}`
+
+const ask = async (url: string, statement: string): Promise<void> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query(statement)
+  await client.end()
+}
+
+const addDatabase = async (url: string): Promise<string> => {
+  await ask(url, `CREATE DATABASE ${otherName}`)
+  return Object.assign(new URL(url), { pathname: `/${otherName}` }).href
+}
+const dropDatabase = (url: string) => ask(url, `DROP DATABASE IF EXISTS ${otherName} WITH (FORCE)`)
 
 /**
  * A server of the distribution with its own settings, so every commit of money is flushed to disk,
@@ -119,6 +136,7 @@ const startDebian = async (version: string): Promise<PostgresServer> => {
       about: `PostgreSQL ${await untilItAnswers(url)}, default settings`,
       url,
       pid: child.pid,
+      another: () => addDatabase(url),
       stop,
     }
   } catch (error) {
@@ -133,9 +151,20 @@ const startDebian = async (version: string): Promise<PostgresServer> => {
  */
 export const startPostgres = async (): Promise<PostgresServer> => {
   const url = process.env.DATABASE_URL
-  if (url) return { about: "PostgreSQL at DATABASE_URL", url, stop: async () => {} }
+  if (url)
+    return {
+      about: "PostgreSQL at DATABASE_URL",
+      url,
+      another: () => addDatabase(url),
+      stop: () => dropDatabase(url),
+    }
   const version = newestDebian()
   return version === undefined
-    ? { about: "the embedded PostgreSQL", url: undefined, stop: async () => {} }
+    ? {
+        about: "the embedded PostgreSQL",
+        url: undefined,
+        another: async () => undefined,
+        stop: async () => {},
+      }
     : startDebian(version)
 }
