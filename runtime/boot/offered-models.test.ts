@@ -194,3 +194,17 @@ it("refuses an adapter without its model, one that is there twice, and wrong fie
     /rakit-lora-e.*: the model 'own', adapters\[0\]\.sources\[0\]\.url: this is no source/,
   )
 })
+
+it("refuses adapters of models for other tasks, and names that are given twice", async () => {
+  const legal = { id: "legal", sources: [{ url: "file:legal/" }] }
+  const refused = (...models: readonly object[]) => assembled("", JSON.stringify(models))
+  await expect(refused(offer("own", { task: "rerank", adapters: [legal] }))).rejects.toThrow(
+    /adapters: .*'own' has the task 'rerank', and only chat models take adapters/,
+  )
+  await expect(refused(offer("own", { adapters: [legal, legal] }))).rejects.toThrow(
+    /adapters\[1\]\.id: the name 'own:legal' is given twice/,
+  )
+  await expect(refused(offer("own", { adapters: [legal] }), offer("own:legal"))).rejects.toThrow(
+    /'own:legal'/,
+  )
+})

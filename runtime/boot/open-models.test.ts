@@ -5,6 +5,7 @@ import { expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
 import type { Backend, OpenRequest } from "../../core/ports/model.ts"
 import { makeCatalogue } from "../../core/services/catalogue.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
 import { fakeChatModel, fakeClock, fakeLog, fakeMetrics } from "../../testing/index.ts"
 import { makeModelMetrics } from "../services/model-metrics.ts"
@@ -14,9 +15,14 @@ import { openModels } from "./open-models.ts"
 const listener = { report: () => {}, done: () => {} }
 
 /** One model without files; what its backend opens is counted. */
-const makeDeployment = (outcome: Effect.Effect<void, ReturnType<typeof apiError>>) => {
-  const { entry, loaded } = fakeChatModel()
-  const catalogue = makeCatalogue([{ ...entry, backend: "counting", sources: [] }])
+const makeDeployment = (
+  outcome: Effect.Effect<void, ReturnType<typeof apiError>>,
+  adapters: ModelEntry["adapters"] = [],
+  served: readonly string[] = [],
+) => {
+  const { entry, loaded: model } = fakeChatModel()
+  const loaded = { ...model, adapters: served }
+  const catalogue = makeCatalogue([{ ...entry, backend: "counting", sources: [], adapters }])
   const seen = { open: 0, request: undefined as OpenRequest | undefined }
   const resource = Effect.acquireRelease(
     Effect.sync(() => void seen.open++),
@@ -39,6 +45,10 @@ const makeDeployment = (outcome: Effect.Effect<void, ReturnType<typeof apiError>
     fixture: {
       container: child,
       backends: [backend],
+      modelFiles: {
+        find: () => Effect.succeed(undefined),
+        pull: (model: string) => Effect.succeed(`/pulled/${model}`),
+      },
       modelMetrics: makeModelMetrics(fakeMetrics(), catalogue, fakeClock()),
     } as unknown as AssembledDeployment,
     catalogue,
@@ -74,4 +84,23 @@ it("a model that can't be opened leaves nothing open, and keeps its reason", asy
       }),
     ),
   )
+})
+
+const legal = [{ id: "legal", sources: [{ url: "file:legal/" }] }]
+
+it("adapters are pulled with the model, and opened with it", async () => {
+  const { fixture, catalogue, seen, id } = makeDeployment(Effect.void, legal, ["legal"])
+  expect(await Effect.runPromise(Effect.scoped(openModels(fixture, listener)))).toEqual([])
+  expect(seen.request?.adapters).toEqual([{ id: "legal", path: `/pulled/${id}:legal` }])
+  expect(catalogue.state(id).state).toBe("ready")
+})
+
+it("a backend that leaves an adapter out can't serve the model: nobody gets other answers", async () => {
+  const { fixture, catalogue, seen, id } = makeDeployment(Effect.void, legal)
+  expect(await Effect.runPromise(Effect.scoped(openModels(fixture, listener)))).toEqual([id])
+  expect(catalogue.state(id)).toMatchObject({
+    state: "failed",
+    reason: expect.stringContaining("can't serve the adapters of the model 'svc-lyt': legal"),
+  })
+  expect(seen.open).toBe(0)
 })
