@@ -152,6 +152,20 @@ export const makeCli = (): Command => {
     )
   withConfigArgument(
     program
+      .command("replay")
+      .description(
+        "Runs a call again by its receipt, offline, and says whether the answer is the same, byte by byte. Exits with 0 (equal), 1 (different) or 2 (not comparable), and names what differs.",
+      )
+      .argument("<receipt>", "what GET /v1/receipts/{call_id} answered, in a file")
+      .argument("<request>", "the body of the call, in a file"),
+  )
+    .option("--jwks <file>", "also check the signature by these keys (/.well-known/jwks.json)")
+    .option("--json", "print the result as JSON", false)
+    .action(async (receipt, request, file, options) =>
+      (await import("./cli/replay.ts")).replay(receipt, request, file, options),
+    )
+  withConfigArgument(
+    program
       .command("migrate")
       .description(
         "Brings the tables of all plugins up to date, and says what ran. `serve` does it too.",

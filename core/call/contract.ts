@@ -24,6 +24,8 @@ export interface CallPathDeps {
   readonly ids: Ids
   readonly log: Log
   readonly timeoutMs: number
+  /** The server's, for receipts. */
+  readonly version?: string
 }
 
 export interface CallInput {

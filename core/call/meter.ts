@@ -1,3 +1,4 @@
+import type { Json } from "../json.ts"
 import type { Clock } from "../services/clock.ts"
 import type { ModelId } from "../services/ids.ts"
 import type { Usage, UsageByModel } from "../usage.ts"
@@ -9,6 +10,8 @@ export interface Stage {
   readonly durationMs: number
 }
 
+export type Facts = Readonly<Record<string, Json>>
+
 /**
  * Usage and stage times of one call, metered beside the stream, because a stream that is cut has no
  * last event.
@@ -16,6 +19,9 @@ export interface Stage {
 export interface Meter {
   meter(model: ModelId, soFar: Usage): void
   used(): UsageByModel
+  /** Facts about the answer, for its receipt; undefined before the first. */
+  note(facts: Facts): void
+  noted(): Facts | undefined
   /** Called when the stage, or a part of it, ends. */
   time(stage: string, durationMs: number): void
   /** In the order in which they first ended. */
@@ -31,10 +37,15 @@ export interface Meter {
 export const makeMeter = (clock: Clock): Meter => {
   const usage = new Map<ModelId, Usage>()
   const stages = new Map<string, Stage>()
+  let facts: Facts | undefined
   const startedMs = clock.monotonicMs()
   return {
     meter: (model, soFar) => void usage.set(model, soFar),
     used: () => Object.fromEntries(usage),
+    note: (more) => {
+      facts = { ...facts, ...more }
+    },
+    noted: () => facts,
     time: (stage, durationMs) => {
       const endMs = clock.monotonicMs()
       const known = stages.get(stage) ?? { startMs: endMs - durationMs, durationMs: 0 }

@@ -42,7 +42,15 @@ export const settlementOf = (
       usage,
       httpStatus: statusOf(failure),
     }
-  return { id: call.id, outcome: "settled", costMicros: call.cost(), usage, httpStatus: status }
+  const evidence = call.evidence?.()
+  return {
+    id: call.id,
+    outcome: "settled",
+    costMicros: call.cost(),
+    usage,
+    httpStatus: status,
+    ...(evidence && { evidence }),
+  }
 }
 
 /**

@@ -72,9 +72,14 @@ const makeCall = (
       deadlineMs,
       meter: meter.meter,
       time: meter.time,
+      note: meter.note,
     },
     price,
     used: meter.used,
+    evidence: () => {
+      const facts = meter.noted()
+      return facts && { version: deps.version ?? null, ...facts }
+    },
     cost: () => lesser(price(meter.used()), most() ?? 0n),
   }
 }

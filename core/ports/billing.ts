@@ -1,6 +1,7 @@
 import type { Effect } from "effect"
 import type { Caller } from "../caller.ts"
 import type { BalanceTooLow, PortError } from "../errors.ts"
+import type { Json } from "../json.ts"
 import type { Micros } from "../money.ts"
 import type { PriceTag } from "../pricing.ts"
 import type { CallId, ModelId } from "../services/ids.ts"
@@ -60,6 +61,8 @@ export interface Settlement {
   readonly costMicros: Micros
   readonly usage: UsageByModel
   readonly httpStatus: number
+  /** Shown in the receipt. */
+  readonly evidence?: Readonly<Record<string, Json>>
 }
 
 /** A request of a known key that is refused before it is a call: a wrong body, an unknown model. */

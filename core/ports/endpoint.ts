@@ -35,6 +35,8 @@ export interface Call<Body, Query = NoQuery> {
   used(): UsageByModel
   /** Price of the metered usage, capped by the hold. */
   cost(): Micros
+  /** What was noted about the answer; for its receipt. */
+  evidence?(): Readonly<Record<string, Json>> | undefined
 }
 
 /**

@@ -17,10 +17,9 @@ export interface ModelContext {
    * end.
    */
   meter(model: ModelId, soFar: Usage): void
-  /**
-   * Records the duration of a stage (`queue`, `tokenize`, `prefill`, `decode`) in ms; shown in
-   * `Server-Timing`.
-   */
+  /** Facts by which the answer can be computed again: the receipt has them. */
+  note?(facts: Readonly<Record<string, Json>>): void
+  /** Records the ms of a stage (`queue`, `tokenize`, `prefill`, `decode`) for `Server-Timing`. */
   time(stage: string, durationMs: number): void
 }
 

@@ -17,7 +17,7 @@ const installed: Readonly<Record<string, readonly [keyof typeof migrations, stri
   "admit.sql": ["003-functions", "50e1d93f0c08"],
   "calendar.sql": ["003-functions", "5b577e9cbe69"],
   "close-late.sql": ["003-functions", "b668fc1fe750"],
-  "close.sql": ["003-functions", "e5c8afd3dc93"],
+  "close.sql": ["005-evidence", "cb61a6936d44"],
   "lock.sql": ["003-functions", "0d659d024bd6"],
   "refusals.sql": ["004-refusals", "20fd7e523eb1"],
   "settle.sql": ["003-functions", "fb4680cf7d85"],

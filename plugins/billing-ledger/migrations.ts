@@ -42,4 +42,11 @@ export const migrations: Migrations = {
   // own
   "003-functions": { up: (db) => runFiles(db, functions) },
   "004-refusals": { up: (db) => runFiles(db, ["refusals"]) },
+  "005-evidence": {
+    up: async (db) => {
+      await sql`ALTER TYPE ledger_settlement ADD ATTRIBUTE evidence jsonb`.execute(db)
+      await sql`ALTER TABLE ledger_call ADD COLUMN evidence jsonb`.execute(db)
+      await runFiles(db, ["close"])
+    },
+  },
 }

@@ -89,7 +89,7 @@ const tokensOf = (usage: UsageByModel, kind: "inputTokens" | "outputTokens"): nu
 }
 
 /** An element of the array that `ledger_settle` takes (type `ledger_settlement`). */
-const toSettlement = ({ id, outcome, costMicros, usage, httpStatus }: Settlement) => ({
+const toSettlement = ({ id, outcome, costMicros, usage, httpStatus, evidence }: Settlement) => ({
   id,
   outcome,
   cost_micros: int8(costMicros),
@@ -97,6 +97,7 @@ const toSettlement = ({ id, outcome, costMicros, usage, httpStatus }: Settlement
   input_tokens: tokensOf(usage, "inputTokens"),
   output_tokens: tokensOf(usage, "outputTokens"),
   http_status: httpStatus,
+  ...(evidence && { evidence }),
 })
 
 /** The first settlement of each call: an id may occur once in a statement. */

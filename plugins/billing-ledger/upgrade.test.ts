@@ -44,6 +44,7 @@ it("gives an old database the functions of a new one", async () => {
   expect(await run(upgraded.database.migrate("billing-ledger", migrations))).toEqual([
     "003-functions",
     "004-refusals",
+    "005-evidence",
   ])
   await run(fresh.database.migrate("billing-ledger", migrations))
   const after = await functionsOf(fresh.database)

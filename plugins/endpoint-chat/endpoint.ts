@@ -1,5 +1,6 @@
 import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
+import type { Json } from "../../core/json.ts"
 import {
   type Call,
   defineEndpoint,
@@ -14,6 +15,7 @@ import type { Ids, ModelId } from "../../core/services/ids.ts"
 import { adapterName } from "../../core/services/model-entry.ts"
 import { adapterOf } from "./adapter-choice.ts"
 import { toChunks } from "./chunk-encoding.ts"
+import { answerEvidence, requestEvidence } from "./evidence.ts"
 import { checkCapabilities, checkMaxTokens, maxTokensOf } from "./model-limits.ts"
 import { refusalOf } from "./refused-fields.ts"
 import { type Heading, toCompletion, usageNow } from "./reply-encoding.ts"
@@ -41,6 +43,7 @@ const whole = (
     const usage = usageNow(call, metered)
     const json = toCompletion(heading, call.body.n ?? 1, all, usage)
     if (!json) return yield* apiError("backend_error", "The model stopped without an end.")
+    call.context.note?.(answerEvidence(json as Json))
     return { status: 200, json }
   })
 
@@ -52,7 +55,14 @@ const streamed = (
 ): Reply => {
   const usage =
     call.body.stream_options?.include_usage === true ? () => usageNow(call, metered) : undefined
-  return { status: 200, events: toChunks(heading, events, usage) }
+  const all: ChatEvent[] = []
+  const seen = events.pipe(Stream.tap((event) => Effect.sync(() => void all.push(event))))
+  const noted = Effect.sync(() => {
+    const json = toCompletion(heading, call.body.n ?? 1, all, usageNow(call, metered))
+    if (json) call.context.note?.(answerEvidence(json as Json))
+  })
+  const chunks = toChunks(heading, seen, usage)
+  return { status: 200, events: Stream.concat(chunks, Stream.drain(Stream.fromEffect(noted))) }
 }
 
 type Block = Exclude<NonNullable<ChatBody["messages"][number]["content"]>, string>[number]
@@ -101,6 +111,7 @@ const plan = (
       call.context,
     )
     const answer = Effect.suspend(() => {
+      call.context.note?.(requestEvidence(body, entry))
       const heading: Heading = {
         id: ids.make("chatcmpl-"),
         created: Math.floor(clock.nowMs() / 1000),

@@ -19,6 +19,7 @@ import { type ModelMetrics, makeModelMetrics } from "../services/model-metrics.t
 import { makeOutbound } from "../services/outbound/outbound.ts"
 import { lazySecrets } from "../services/secrets.ts"
 import { makeWorkers } from "../services/workers.ts"
+import { version } from "../version.ts"
 import { lazy, optional } from "./lazy.ts"
 
 /** Base URL for clients: from the config, or set once the server listens. */
@@ -115,6 +116,7 @@ export const makeKernel = (
       ids,
       log,
       timeoutMs: config.server.callTimeoutMs,
+      version,
     })
     provide(container, Tokens.callPath, callPath)
     const modelMetrics = makeModelMetrics(metrics, catalogue, systemClock)

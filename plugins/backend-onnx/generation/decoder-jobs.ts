@@ -81,6 +81,8 @@ export interface DecoderInfo {
   readonly thinks: boolean
   /** This CPU computes the same tokens differently in other company; exports are not asked. */
   readonly roundingDiffers: boolean
+  /** Digest of the model's files, its precision and the graph; absent: answers can't be repeated. */
+  readonly digest?: string
   readonly yesTokens: readonly number[]
   readonly noTokens: readonly number[]
 }

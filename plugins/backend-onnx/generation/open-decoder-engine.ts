@@ -1,3 +1,4 @@
+import { basename } from "node:path"
 import type { Constraints, Grammar } from "../grammar/constraint.ts"
 import { makeConstraints } from "../grammar/constraints.ts"
 import { grammarVocabulary } from "../grammar/grammar-vocabulary.ts"
@@ -104,6 +105,7 @@ export const openDecoderEngine = async (
       vocabulary,
       thinks: decoder.thinks,
       roundingDiffers: decoder.roundingDiffers,
+      ...(steps.isInvariant && { digest: basename(folder) }),
       yesTokens: words("yes"),
       noTokens: words("no"),
     },

@@ -1,3 +1,4 @@
+import { cpus } from "node:os"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type {
@@ -46,6 +47,8 @@ export interface ChatTaskDeps {
   readonly log: Log
 }
 
+/** CPUs round differently. */
+const cpu = cpus()[0]?.model ?? "unknown"
 // breakpoints of shorter prefixes are ignored
 const leastPrefixTokens = 101
 // each breakpoint costs a walk through the prefix cache
@@ -188,21 +191,20 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
     const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
     const { answers = 1 } = request
     const cacheBreakpoints = breakpointsOf(prompt.cacheBreakpoints)
-    const run = engine.run(
-      generation(
-        request,
-        ownerOf(id, context, request.adapter),
-        { ...prompt, cacheBreakpoints },
-        answer,
-        maxTokens,
-      ),
-      {
-        ...wait,
-        account: context.tenant.account,
-        timeoutMs: () => context.deadlineMs - clock.nowMs(),
-        translate: translator(id, context, answer.form, answers),
-      },
+    const job = generation(
+      request,
+      ownerOf(id, context, request.adapter),
+      { ...prompt, cacheBreakpoints },
+      answer,
+      maxTokens,
     )
+    context.note?.({ seed: job.seed, model: engine.info.digest ?? null, cpu })
+    const run = engine.run(job, {
+      ...wait,
+      account: context.tenant.account,
+      timeoutMs: () => context.deadlineMs - clock.nowMs(),
+      translate: translator(id, context, answer.form, answers),
+    })
     const planned: ModelPlan<ChatEvent> = {
       bound: usageOf({
         inputTokens,

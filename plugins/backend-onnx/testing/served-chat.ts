@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import OpenAI from "openai"
@@ -8,7 +8,7 @@ import { writeGguf } from "./gguf-writer.ts"
 import { tinyLlama } from "./tiny-llama.ts"
 
 /** Chat through the whole server, with a tiny model of random weights behind the three tiers. */
-export const openServedChat = async () => {
+export const openServedChat = async ({ slots = 2, options: more = {} } = {}) => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-served-"))
   const tier = (id: string, maxOutputTokens: number, options: object = {}) => ({
     id,
@@ -19,7 +19,7 @@ export const openServedChat = async () => {
     price: { input: 1_000_000, output: 2_000_000 },
     backend: "onnx",
     sources: [{ url: `file:${join(folder, "tiny.gguf")}` }],
-    options,
+    options: { ...options, ...more },
   })
   const content = tinyLlama(8)
   writeFileSync(
@@ -38,21 +38,28 @@ export const openServedChat = async () => {
     join(folder, "served.yaml"),
     stringify({
       ...fixture,
-      plugins: { ...plugins, "backend-onnx": { threads: 1, slots: 2 } },
+      plugins: { ...plugins, "backend-onnx": { threads: 1, slots } },
       models,
     }),
   )
-  const platform = await startPlatform({ config: join(folder, "served.yaml") })
-  const client = new OpenAI({
-    baseURL: `${platform.url}/v1`,
-    apiKey: platform.credentials.api_key,
-    maxRetries: 0,
-  })
+  const start = { config: join(folder, "served.yaml"), dataDir: join(folder, "data") }
+  mkdirSync(start.dataDir)
+  const platform = await startPlatform(start)
+  const platforms = [platform]
+  const clientOf = ({ url, credentials }: typeof platform) =>
+    new OpenAI({ baseURL: `${url}/v1`, apiKey: credentials.api_key, maxRetries: 0 })
+  /** Starts the server again, with what it had, and returns a client of it. */
+  const restart = async () => {
+    await platforms.at(-1)!.stop()
+    const database = new URL(platform.env.DATABASE_URL!)
+    platforms.push(await startPlatform({ ...start, database }))
+    return clientOf(platforms.at(-1)!)
+  }
   const close = async () => {
-    await platform.close()
+    for (const one of platforms.reverse()) await one.close()
     rmSync(folder, { recursive: true, force: true })
   }
-  return { platform, client, close }
+  return { platform, client: clientOf(platform), config: start.config, folder, restart, close }
 }
 
 /** The tiny model never ends by itself. */

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { sql } from "kysely"
 import type {
   Database,
+  Json,
   Micros,
   PortError,
   PriceTag,
@@ -26,6 +27,7 @@ export interface CallRecord {
   readonly prices: PriceTag | null
   readonly holdMicros: Micros
   readonly costMicros: Micros
+  readonly evidence: Json
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -43,7 +45,7 @@ export const findCall = (
   if (!uuid.test(id)) return Effect.succeed(undefined)
   const query = sql<CallRecord>`
     SELECT id, account_id AS account, key_id AS "keyId", mode, request_id AS "requestId", endpoint, model, state, http_status AS "httpStatus", admitted_at AS "admittedAt",
-      settled_at AS "settledAt", usage, prices, hold_micros AS "holdMicros", cost_micros AS "costMicros"
+      settled_at AS "settledAt", usage, prices, hold_micros AS "holdMicros", cost_micros AS "costMicros", evidence
     FROM ledger_call WHERE id = ${id} AND account_id = ${account} AND counts <> 'rpm' ${mode === undefined ? sql`` : sql`AND mode = ${mode}`}`
   return Effect.map(
     database.run(() => query.execute(database.queries())),

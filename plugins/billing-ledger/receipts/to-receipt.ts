@@ -30,5 +30,7 @@ export const receiptOf = (call: CallRecord, issuer: string): Json => {
     hold_idr: formatRupiah(call.holdMicros),
     cost_idr: formatRupiah(call.costMicros),
     currency: "IDR",
+    // by which `rakit replay` runs the call again; calls that failed have none
+    ...(call.evidence !== null && { evidence: call.evidence }),
   }
 }

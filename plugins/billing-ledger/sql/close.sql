@@ -17,6 +17,7 @@ DECLARE
 BEGIN
   WITH closed AS (
     UPDATE ledger_call c SET state = x.outcome, usage = x.usage, http_status = x.http_status,
+        evidence = x.evidence,
         settled_at = clock,
         cost_micros = CASE WHEN x.outcome = 'settled'
           THEN least(greatest(x.cost_micros, 0), c.hold_micros) ELSE 0 END,

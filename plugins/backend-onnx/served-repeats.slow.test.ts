@@ -1,0 +1,152 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type OpenAI from "openai"
+import { toFile } from "openai"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { runCli } from "../../testing/platform.ts"
+import { createWith, logit_bias, openServedChat } from "./testing/served-chat.ts"
+
+const prompt = "once upon a time there was ".repeat(12)
+const base = { max_tokens: 40, messages: [{ role: "user", content: prompt }] }
+const asks = {
+  greedy: { ...base, temperature: 0 },
+  seeded: { ...base, temperature: 1.3, top_p: 0.9, seed: 7 },
+  several: { ...base, temperature: 1, seed: 8, n: 3, max_tokens: 16 },
+  logprobs: { ...base, temperature: 0, logprobs: true, top_logprobs: 3, max_tokens: 12 },
+  drafts: {
+    ...base,
+    temperature: 0.7,
+    seed: 3,
+    messages: [{ role: "user", content: "abc abc abc abc abc abc" }],
+  },
+}
+
+describe.each(["int8", "int4"])("the same request, %s", (precision) => {
+  let served: Awaited<ReturnType<typeof openServedChat>>
+  beforeAll(async () => {
+    served = await openServedChat({ slots: 8, options: { precision } })
+  }, 120_000)
+  afterAll(() => served?.close())
+
+  const said = async (client: OpenAI) => {
+    const all: string[] = []
+    for (const ask of Object.values(asks))
+      all.push(JSON.stringify((await createWith(client, ask)).choices))
+    return all
+  }
+  let wanted: readonly string[]
+
+  it("has the same answer: warm, streamed, and among others", async () => {
+    wanted = await said(served.client)
+    expect(await said(served.client)).toEqual(wanted)
+    const stream = (await createWith(served.client, { ...asks.seeded, stream: true })) as never
+    let text = ""
+    for await (const chunk of stream as AsyncIterable<OpenAI.ChatCompletionChunk>)
+      text += chunk.choices[0]?.delta.content ?? ""
+    expect(text).toBe(JSON.parse(wanted[1]!)[0].message.content)
+    const others = Array.from({ length: 7 }, (_, i) =>
+      createWith(served.client, {
+        messages: [{ role: "user", content: `${prompt.slice(0, 20 * i)} ${i}` }],
+        temperature: 1,
+        max_tokens: 150,
+      }),
+    )
+    const among = [await said(served.client), await said(served.client)]
+    await Promise.all(others)
+    expect(among).toEqual([wanted, wanted])
+  }, 120_000)
+
+  it("has the same answer as a line of a batch", async () => {
+    const lines = Object.entries(asks).map(([custom_id, ask]) =>
+      JSON.stringify({
+        custom_id,
+        method: "POST",
+        url: "/v1/chat/completions",
+        body: { model: "svc-omni", logit_bias, ...ask },
+      }),
+    )
+    const { client } = served
+    const file = await client.files.create({
+      purpose: "batch",
+      file: await toFile(Buffer.from(lines.join("\n")), "lines.jsonl"),
+    })
+    const { id } = await client.batches.create({
+      input_file_id: file.id,
+      endpoint: "/v1/chat/completions",
+      completion_window: "24h",
+    })
+    const ended = await vi.waitFor(
+      async () => {
+        const batch = await client.batches.retrieve(id)
+        expect(batch.status).toBe("completed")
+        return batch
+      },
+      { timeout: 60_000, interval: 200 },
+    )
+    const output = await (await client.files.content(ended.output_file_id!)).text()
+    const choices = new Map(
+      output
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+        .map((line) => [line.custom_id, JSON.stringify(line.response.body.choices)]),
+    )
+    expect(Object.keys(asks).map((name) => choices.get(name))).toEqual(wanted)
+  }, 120_000)
+
+  it("is run again by its receipt, which has a seed of its own where the request has none", async () => {
+    const path = (name: string) => join(served.folder, name)
+    const { seed: _, ...unseeded } = asks.seeded
+    const body = { model: "svc-omni", logit_bias, ...unseeded }
+    const { response } = await served.client.chat.completions.create(body as never).withResponse()
+    const call = response.headers.get("x-call-id")
+    const headers = { authorization: `Bearer ${served.platform.credentials.api_key}` }
+    const get = async (from: string) =>
+      (await (await fetch(served.platform.url + from, { headers })).json()) as { jws: string }
+    const receipt = await get(`/v1/receipts/${call}`)
+    writeFileSync(path("jwks.json"), JSON.stringify(await get("/.well-known/jwks.json")))
+    const payload = JSON.parse(Buffer.from(receipt.jws.split(".")[1]!, "base64url").toString()) as {
+      readonly evidence: Readonly<Record<string, unknown>>
+    }
+    expect(payload.evidence).toMatchObject({
+      request: expect.stringMatching(/^sha256:/),
+      answer: expect.stringMatching(/^sha256:/),
+      config: expect.stringMatching(/^sha256:/),
+      seed: expect.any(Number),
+      model: expect.any(String),
+      version: expect.any(String),
+    })
+    const replay = (name: string, given: object, request: object) => {
+      writeFileSync(path(`${name}.json`), JSON.stringify(given))
+      writeFileSync(path(`${name}-request.json`), JSON.stringify(request))
+      return runCli(
+        [
+          "replay",
+          path(`${name}.json`),
+          path(`${name}-request.json`),
+          served.config,
+          "--jwks",
+          path("jwks.json"),
+        ],
+        { ...served.platform.env },
+      )
+    }
+    expect(await replay("same", receipt, body)).toMatchObject({ code: 0, stdout: "equal\n" })
+    const evidence = { ...payload.evidence, answer: "sha256:0" }
+    expect(await replay("other", { ...payload, evidence }, body)).toMatchObject({
+      code: 1,
+      stdout: "different\n",
+    })
+    const asked = await replay("asked", receipt, { ...body, temperature: 1 })
+    expect([asked.code, asked.stdout]).toEqual([
+      2,
+      expect.stringMatching(/^the request: .* then, .* now\nnot comparable\n$/),
+    ])
+    const forged = { ...receipt, jws: `${receipt.jws.slice(0, -4)}AAAA` }
+    expect(await replay("forged", forged, body)).toMatchObject({ code: 2 })
+  }, 120_000)
+
+  it("has the same answer after a restart", async () => {
+    expect(await said(await served.restart())).toEqual(wanted)
+  }, 120_000)
+})

@@ -1,0 +1,42 @@
+import { createHash } from "node:crypto"
+import type { Json } from "../../core/json.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
+import type { ChatBody } from "./request-schema.ts"
+
+/** JSON with sorted keys, so that the same value has the same digest. */
+const canonical = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (value === null || typeof value !== "object") return value
+  const sorted = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(sorted.map(([key, inner]) => [key, canonical(inner)]))
+}
+
+const digestOf = (value: unknown): string =>
+  `sha256:${createHash("sha256")
+    .update(JSON.stringify(canonical(value)))
+    .digest("hex")}`
+
+const without = (value: object, keys: readonly string[]): object =>
+  Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
+
+/**
+ * The seed, which the receipt names, and how an answer is delivered don't belong to the digest; the
+ * model's files have one of their own.
+ */
+export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
+  request: digestOf(without(body, ["stream", "stream_options", "seed"])),
+  config: digestOf(without(entry, ["price", "description", "sources"])),
+})
+
+/** Ids of calls are drawn anew each time. */
+const withoutIds = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(withoutIds)
+  if (value === null || typeof value !== "object") return value
+  const kept = Object.entries(value).filter(([key]) => key !== "id")
+  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutIds(inner as Json)]))
+}
+
+/** The digest of what a completion says: its choices. */
+export const answerEvidence = (completion: Json) => ({
+  answer: digestOf(withoutIds((completion as { readonly choices: Json }).choices)),
+})
