@@ -17,8 +17,7 @@ export interface FreshRow {
 
 /**
  * The capacity for a number of tokens: multiples of 128, and of larger powers of two for long
- * sequences, so that growing copies little. It depends on nothing else: a request with a seed
- * must get buffers of the same size every time, because the order of additions depends on it.
+ * sequences, so that growing copies little.
  */
 export const roundedCapacity = (tokens: number): number => {
   let step = 128
