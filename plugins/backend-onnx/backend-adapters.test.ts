@@ -78,3 +78,18 @@ test("an adapter that the model lacks is refused by name", async () => {
     message: expect.stringContaining("'other'"),
   })
 })
+
+test("what an answer was computed from names the adapter's files, too", async () => {
+  const model = await open("fp32")
+  const noted = async (id?: string) => {
+    const seen: unknown[] = []
+    const note = (facts: { readonly model?: unknown }) => void seen.push(facts.model)
+    await answer(model, asked(id), context({ note } as never))
+    return seen.at(-1)
+  }
+  const [none, legal, poems] = [await noted(), await noted("legal"), await noted("poems")]
+  expect(none).toMatch(/^[0-9a-f]{32}$/)
+  expect(legal).toMatch(new RegExp(`^${none}\\+[0-9a-f]{32}$`))
+  expect(new Set([none, legal, poems]).size).toBe(3)
+  expect(await noted("legal")).toBe(legal)
+})

@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto"
 import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
+import { contentOf } from "../weights/content-digest.ts"
 import { openGguf } from "../weights/gguf-file.ts"
 import type { Metadata } from "../weights/gguf-metadata.ts"
 import { decodeRow, halvesOrder, type Matrix, matrixOf } from "../weights/matrix.ts"
@@ -218,4 +220,12 @@ export const readAdapter = (path: string, config: DecoderConfig): readonly LowRa
       "Name the folder, with a / at its end",
     )
   return fromGguf(path, config)
+}
+
+/** Digest of what an adapter is read from. Blocks the thread: for workers only. */
+export const adapterDigest = (path: string): string => {
+  const isFolder = statSync(path).isDirectory()
+  const files = isFolder ? [peftConfigFile, weightsFile].map((name) => join(path, name)) : [path]
+  const contents = files.map((file) => contentOf(file).sha256)
+  return createHash("sha256").update(contents.join()).digest("hex").slice(0, 32)
 }

@@ -83,6 +83,8 @@ export interface DecoderInfo {
   readonly roundingDiffers: boolean
   /** Digest of the model's files, its precision and the graph; absent: answers can't be repeated. */
   readonly digest?: string
+  /** Digests of the files of adapters, by their ids. */
+  readonly adapterDigests: Readonly<Record<string, string>>
   readonly yesTokens: readonly number[]
   readonly noTokens: readonly number[]
 }

@@ -1,4 +1,5 @@
 import { basename } from "node:path"
+import { adapterDigest } from "../architectures/adapter-file.ts"
 import type { Constraints, Grammar } from "../grammar/constraint.ts"
 import { makeConstraints } from "../grammar/constraints.ts"
 import { grammarVocabulary } from "../grammar/grammar-vocabulary.ts"
@@ -106,6 +107,9 @@ export const openDecoderEngine = async (
       thinks: decoder.thinks,
       roundingDiffers: decoder.roundingDiffers,
       ...(steps.isInvariant && { digest: basename(folder) }),
+      adapterDigests: Object.fromEntries(
+        (spec.adapters ?? []).map(({ id, path }) => [id, adapterDigest(path)]),
+      ),
       yesTokens: words("yes"),
       noTokens: words("no"),
     },

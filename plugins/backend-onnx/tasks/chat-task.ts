@@ -58,6 +58,13 @@ const mostBreakpoints = 16
 const ownerOf = (id: ModelId, { tenant }: ModelContext, adapter: ChatRequest["adapter"]): string =>
   JSON.stringify([tenant.account, tenant.mode, id, adapter && [adapter.id, adapter.strength]])
 
+/** Digest of all that answers are computed from; null where they can't be repeated. */
+const digestFor = (
+  { digest, adapterDigests }: DecoderInfo,
+  adapter: ChatRequest["adapter"],
+): string | null =>
+  digest === undefined ? null : digest + (adapter ? `+${adapterDigests[adapter.id]}` : "")
+
 const breakpointsOf = (cacheBreakpoints: readonly number[]): readonly number[] =>
   [...new Set(cacheBreakpoints)]
     .filter((tokens) => tokens >= leastPrefixTokens)
@@ -198,7 +205,7 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       answer,
       maxTokens,
     )
-    context.note?.({ seed: job.seed, model: engine.info.digest ?? null, cpu })
+    context.note?.({ seed: job.seed, model: digestFor(engine.info, request.adapter), cpu })
     const run = engine.run(job, {
       ...wait,
       account: context.tenant.account,
