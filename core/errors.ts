@@ -98,6 +98,8 @@ export class ApiError extends Data.TaggedError("ApiError")<{
   readonly message: string
   readonly param?: string | undefined
   readonly headers?: Strings | undefined
+  /** Where it is not the status of the code. */
+  readonly status?: number | undefined
   /** For 429, 503 and 507: when a retry makes sense. */
   readonly retryAfterMs?: number | undefined
   /**
@@ -110,13 +112,14 @@ export class ApiError extends Data.TaggedError("ApiError")<{
 export const apiError = (
   code: ErrorCode,
   message: string = errorRegistry[code].about,
-  more: { param?: string | undefined; retryAfterMs?: number; headers?: Strings } = {},
+  more: Partial<Pick<ApiError, "param" | "status" | "retryAfterMs" | "headers">> = {},
 ): ApiError => new ApiError({ code, message, ...more })
 
 export const isApiError = (error: unknown): error is ApiError =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "ApiError"
 
-export const statusOf = (error: ApiError): number => errorRegistry[error.code].status
+export const statusOf = (error: ApiError): number =>
+  error.status ?? errorRegistry[error.code].status
 
 /** The body of the error envelope, without its `request_id`. */
 export const errorBody = (error: ApiError) => ({

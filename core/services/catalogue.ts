@@ -22,7 +22,8 @@ export interface Catalogue {
   /** By its id, or by the name of one of its adapters. */
   entry(id: ModelId): ModelEntry | undefined
   /**
-   * Returns the entry of a model that fits the task; fails with 400 `model_not_found` otherwise.
+   * Returns the entry of a model that fits the task; fails with 400 `model_not_found` otherwise, or
+   * 404 for an unknown adapter of a known model.
    */
   require(task: TaskName, id: ModelId): Effect.Effect<ModelEntry, ApiError>
   /**
@@ -85,11 +86,12 @@ export const makeCatalogue = (
       const why = entry
         ? `The model '${id}' can't be used at this endpoint`
         : "There is no such model here"
+      const isAdapter = !entry && id.includes(":") && byId.has(id.slice(0, id.lastIndexOf(":")))
       return Effect.fail(
         apiError(
           "model_not_found",
           `${why}. ${fitting.length ? `Use ${fitting.join(", ")}.` : "No model here fits this endpoint."}`,
-          { param: "model" },
+          { param: "model", status: isAdapter ? 404 : undefined },
         ),
       )
     })

@@ -31,7 +31,7 @@ export const adapterOf = (
     apiError(
       "model_not_found",
       `adapter: the model '${entry.id}' has no adapter '${id}'. ${known.length ? `It has ${known.join(", ")}.` : "It has none."}`,
-      { param: "adapter" },
+      { param: "adapter", status: 404 },
     ),
   )
 }

@@ -31,7 +31,7 @@ describe("the model", () => {
   it("refuses an adapter that the model lacks, and two that differ", async () => {
     const { ask } = openEndpoint({ entry: { adapters: [{ id: "legal", sources: [] }] } })
     expect(await ask({ adapter: "poems" })).toMatchObject({
-      status: 400,
+      status: 404,
       json: {
         code: "model_not_found",
         param: "adapter",
@@ -39,7 +39,7 @@ describe("the model", () => {
       },
     })
     expect(await ask({ model: "svc-lyt:poems" })).toMatchObject({
-      status: 400,
+      status: 404,
       json: { code: "model_not_found", param: "model" },
     })
     expect(await ask({ model: "svc-lyt:legal", adapter: "poems" })).toMatchObject({

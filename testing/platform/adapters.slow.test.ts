@@ -102,11 +102,12 @@ it("the field names an adapter as the model does, and one that is unknown is ref
   )
   const param = { adapter: "poems" }
   for (const [model, more, error] of [
-    ["svc-lyt", { adapter: "other" }, { code: "model_not_found", param: "adapter" }],
-    ["svc-lyt:other", {}, { code: "model_not_found", param: "model" }],
-    ["svc-lyt:legal", param, { code: "invalid_request_error", param: "adapter" }],
+    ["svc-lyt", { adapter: "other" }, { status: 404, code: "model_not_found", param: "adapter" }],
+    ["svc-lyt:other", {}, { status: 404, code: "model_not_found", param: "model" }],
+    ["other:legal", {}, { status: 400, code: "model_not_found", param: "model" }],
+    ["svc-lyt:legal", param, { status: 400, code: "invalid_request_error", param: "adapter" }],
   ] as const)
-    await expect(ask(model, prompt, more)).rejects.toMatchObject({ status: 400, ...error })
+    await expect(ask(model, prompt, more)).rejects.toMatchObject(error)
   const reranked = await fetch(`${platform.url}/v1/rerank`, {
     method: "POST",
     headers: { authorization: `Bearer ${keys.all}`, "content-type": "application/json" },
