@@ -54,7 +54,8 @@ for (const [maxGathered, journalFirst] of [
         },
         end: () => {
           isGone = false
-          return Effect.runPromise(billing.kept.settleAll)
+          // what was on its way when the database came back is kept, too
+          return Effect.runPromise(Effect.andThen(billing.drained, billing.kept.settleAll))
         },
       }
       const close = async () => {
