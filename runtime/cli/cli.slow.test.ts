@@ -52,6 +52,7 @@ describe("rakit --help", () => {
       "batch",
       "run",
       "fsck",
+      "replay",
       "migrate",
     ])
   })
