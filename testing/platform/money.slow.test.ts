@@ -120,7 +120,7 @@ describe("1,000 parallel calls on a balance that covers 100", () => {
     const chat = {
       model: "svc-lyt",
       messages: [{ role: "user", content: "one two three" }],
-      max_tokens: 100,
+      max_tokens: 1_000,
     }
     const outcomes = await Promise.all(
       Array.from({ length: 300 }, () => post(server.url, "/v1/chat/completions", chat)),
