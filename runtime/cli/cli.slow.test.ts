@@ -33,28 +33,9 @@ describe("rakit --help", () => {
       expect(command.description()).not.toBe("")
       return [command.name(), ...command.commands.flatMap(visit)]
     }
-    expect(visit(makeCli())).toEqual([
-      "rakit",
-      "serve",
-      "check",
-      "models",
-      "list",
-      "pull",
-      "verify",
-      "keys",
-      "create",
-      "list",
-      "revoke",
-      "hash",
-      "ledger",
-      "verify",
-      "report",
-      "batch",
-      "run",
-      "fsck",
-      "replay",
-      "migrate",
-    ])
+    expect(visit(makeCli()).join(" ")).toBe(
+      "rakit serve check models list pull verify keys create list revoke hash ledger verify report batch run fsck replay migrate",
+    )
   })
 
   it("goes to stdout, with 0", async () => {
