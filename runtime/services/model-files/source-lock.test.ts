@@ -20,7 +20,7 @@ afterEach(() => cdn.close())
 
 const one = commitNamed("1")
 const two = commitNamed("2")
-const weights = noise(300_000)
+const weights = noise(1_000_000)
 const source = { url: "hf:owner/repo@main/model.gguf" }
 const token = "hf_secret-of-the-operator"
 
@@ -155,7 +155,7 @@ describe("what is not what the lock file has", () => {
 
 describe("a token", () => {
   it("is sent to the hub and never to the host that it redirects to, also when a download is resumed", async () => {
-    const served = { cut: (n: number) => (n === 0 ? { afterBytes: 100_000 } : undefined) }
+    const served = { cut: (n: number) => (n === 0 ? { afterBytes: 600_000 } : undefined) }
     publish(hub(), cdn, { ...large(one, weights, ["main"]), served })
     const { pull, log } = start({ HF_TOKEN: ` ${token}\n` })
     expect(await pull()).toBe(sha256(weights))
