@@ -116,7 +116,7 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
       model: expect.any(String),
       version: expect.any(String),
     })
-    const replay = (name: string, given: object, request: object) => {
+    const replay = (name: string, given: object, request: object, isChecked = true) => {
       writeFileSync(path(`${name}.json`), JSON.stringify(given))
       writeFileSync(path(`${name}-request.json`), JSON.stringify(request))
       return runCli(
@@ -125,17 +125,21 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
           path(`${name}.json`),
           path(`${name}-request.json`),
           served.config,
-          "--jwks",
-          path("jwks.json"),
+          ...(isChecked ? ["--jwks", path("jwks.json")] : []),
         ],
         { ...served.platform.env },
       )
     }
     expect(await replay("same", receipt, body)).toMatchObject({ code: 0, stdout: "equal\n" })
     const evidence = { ...payload.evidence, answer: "sha256:0" }
-    expect(await replay("other", { ...payload, evidence }, body)).toMatchObject({
+    const other = { ...payload, evidence }
+    expect(await replay("other", other, body, false)).toMatchObject({
       code: 1,
-      stdout: "different\n",
+      stdout: expect.stringMatching(/signature was not checked.*\ndifferent\n$/),
+    })
+    expect(await replay("unsigned", other, body)).toMatchObject({
+      code: 2,
+      stdout: expect.stringMatching(/has no signature/),
     })
     const asked = await replay("asked", receipt, { ...body, temperature: 1 })
     expect([asked.code, asked.stdout]).toEqual([

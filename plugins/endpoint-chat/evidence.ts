@@ -21,11 +21,14 @@ const without = (value: object, keys: readonly string[]): object =>
 
 /**
  * The seed, which the receipt names, and how an answer is delivered don't belong to the digest; the
- * model's files have one of their own.
+ * files of model and adapters, wherever they come from, have one of their own.
  */
 export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
   request: digestOf(without(body, ["stream", "stream_options", "seed"])),
-  config: digestOf(without(entry, ["price", "description", "sources"])),
+  config: digestOf({
+    ...without(entry, ["price", "description", "sources"]),
+    adapters: entry.adapters.map(({ id }) => id),
+  }),
 })
 
 /** Ids of calls are drawn anew each time. */

@@ -1,5 +1,16 @@
-import { expect, it } from "vitest"
-import { compared } from "./replay.ts"
+import { generateKeyPairSync, sign } from "node:crypto"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, afterEach, expect, it, vi } from "vitest"
+import { compared, replay } from "./replay.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "rakit-replay-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterEach(() => {
+  vi.restoreAllMocks()
+  process.exitCode = undefined
+})
 
 const then = { request: "r", model: "m", config: "c", version: "1", cpu: "x", answer: "a" }
 
@@ -13,4 +24,63 @@ it.each([
   ["a model whose answers can't be repeated", { model: null }, 2, ["model"]],
 ])("%s", (_, change, code, differences) => {
   expect(compared(then, { ...then, ...change })).toMatchObject({ code, differences })
+})
+
+const { publicKey, privateKey } = generateKeyPairSync("ed25519")
+const coded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
+const jws = (payload: object, typ = "receipt+jws") => {
+  const signed = `${coded({ alg: "EdDSA", typ })}.${coded(payload)}`
+  return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString("base64url")}`
+}
+
+/** No deployment is opened: the receipts here name no answer. */
+const replayed = async (receipt: unknown, request: unknown, keys?: unknown, json = false) => {
+  const write = (name: string, value: unknown) => {
+    const file = join(folder, name)
+    writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value))
+    return file
+  }
+  let said = ""
+  for (const stream of [process.stdout, process.stderr])
+    vi.spyOn(stream, "write").mockImplementation((text) => {
+      said += text
+      return true
+    })
+  const jwks = keys === undefined ? {} : { jwks: write("jwks.json", keys) }
+  const files = [write("receipt.json", receipt), write("request.json", request)] as const
+  await replay(...files, join(folder, "none.yaml"), { ...jwks, json })
+  return [process.exitCode, said]
+}
+
+const receipt = { endpoint: "embeddings", call_id: "c" }
+const jwks = { keys: [{ kty: "none" }, publicKey.export({ format: "jwk" })] }
+
+it("says what of the signature was checked", async () => {
+  const nothing = "not replayable: the receipt names no answer\n"
+  expect(await replayed({ jws: jws(receipt) }, {}, jwks)).toEqual([2, nothing])
+  expect(await replayed({ jws: jws(receipt) }, {})).toEqual([
+    2,
+    `the receipt's signature was not checked (--jwks FILE checks it)\n${nothing}`,
+  ])
+  expect(await replayed({ jws: jws(receipt) }, {}, { keys: [] })).toEqual([
+    2,
+    "the receipt is not signed by these keys\nnot comparable\n",
+  ])
+  expect(await replayed(receipt, {}, jwks)).toEqual([
+    2,
+    expect.stringMatching(/^the receipt has no signature: .*\nnot comparable\n$/),
+  ])
+  const [, json] = await replayed({ jws: jws(receipt) }, {}, jwks, true)
+  expect(JSON.parse(String(json))).toMatchObject({ signature: "valid" })
+})
+
+it.each([
+  ["a receipt that is null", null, {}, jwks, /receipt\.json: it is no JSON object/],
+  ["a JWS of nothing", { jws: "a.b" }, {}, jwks, /receipt\.json: it is no receipt/],
+  ["a JWS of another kind", { jws: jws(receipt, "JWT") }, {}, jwks, /it is no receipt/],
+  ["a request that is no JSON", receipt, "hello", undefined, /request\.json: it can't be read as/],
+  ["a request that is a list", receipt, [1], undefined, /request\.json: it is no JSON object/],
+  ["a file without keys", receipt, {}, { keys: 7 }, /jwks\.json: it has no keys/],
+])("refuses %s by its file", async (_, given, request, keys, message) => {
+  expect(await replayed(given, request, keys)).toEqual([2, expect.stringMatching(message)])
 })

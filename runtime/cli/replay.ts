@@ -24,17 +24,38 @@ interface Receipt {
 /** 0: the same answer, 1: another one, 2: they can't be compared. */
 type ExitCode = 0 | 1 | 2
 
+/** What is known of the receipt's signature. */
+type Signature = "valid" | "invalid" | "missing" | "not checked"
+
 interface Report {
   readonly code: ExitCode
   readonly lines: readonly string[]
   readonly differences: readonly string[]
 }
 
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
 const readJson = (file: string): Fields => {
+  let value: unknown
   try {
-    return JSON.parse(readFileSync(file, "utf8")) as Fields
+    value = JSON.parse(readFileSync(file, "utf8"))
   } catch (cause) {
     throw new Error(`${file}: it can't be read as JSON (${(cause as Error).message})`)
+  }
+  if (!isObject(value)) throw new Error(`${file}: it is no JSON object`)
+  return value
+}
+
+/** A part of a JWS. */
+const decodedPart = (jws: string, index: number): Fields => {
+  try {
+    const part: unknown = JSON.parse(
+      Buffer.from(jws.split(".")[index] ?? "", "base64url").toString(),
+    )
+    return isObject(part) ? part : {}
+  } catch {
+    return {}
   }
 }
 
@@ -42,20 +63,22 @@ const readJson = (file: string): Fields => {
 const receiptIn = (file: string): Receipt => {
   const found = readJson(file)
   const jws = typeof found.jws === "string" ? found.jws : undefined
-  const part = (index: number) =>
-    JSON.parse(Buffer.from(jws!.split(".")[index] ?? "", "base64url").toString()) as Fields
-  const payload = jws === undefined ? found : part(1)
+  const payload = jws === undefined ? found : decodedPart(jws, 1)
   const { endpoint, evidence } = payload
-  if (typeof endpoint !== "string") throw new Error(`${file}: it is no receipt`)
-  return { endpoint, evidence: (evidence ?? {}) as Fields, jws }
+  const isOther = jws !== undefined && decodedPart(jws, 0).typ !== "receipt+jws"
+  if (typeof endpoint !== "string" || isOther) throw new Error(`${file}: it is no receipt`)
+  return { endpoint, evidence: isObject(evidence) ? evidence : {}, jws }
 }
 
-/** Whether one of the keys of a JWKS file signed it. */
-const isSigned = (jws: string, jwksFile: string): boolean => {
-  const { keys = [] } = readJson(jwksFile) as { readonly keys?: readonly Fields[] }
+/** Whether one of the keys of a JWKS file signed the receipt. */
+const signatureOf = ({ jws }: Receipt, jwksFile: string | undefined): Signature => {
+  if (jwksFile === undefined) return "not checked"
+  const { keys } = readJson(jwksFile)
+  if (!Array.isArray(keys)) throw new Error(`${jwksFile}: it has no keys`)
+  if (jws === undefined) return "missing"
   const [header = "", payload = "", signature = ""] = jws.split(".")
   const signed = Buffer.from(`${header}.${payload}`)
-  return keys.some((jwk) => {
+  const isSigned = keys.some((jwk) => {
     try {
       const key = createPublicKey({ key: jwk as never, format: "jwk" })
       return verify(null, signed, key, Buffer.from(signature, "base64url"))
@@ -63,6 +86,15 @@ const isSigned = (jws: string, jwksFile: string): boolean => {
       return false
     }
   })
+  return isSigned ? "valid" : "invalid"
+}
+
+/** What is printed of a signature; an unsigned receipt proves nothing where a proof was wanted. */
+const signatureLines: Readonly<Record<Signature, readonly string[]>> = {
+  valid: [],
+  invalid: ["the receipt is not signed by these keys"],
+  missing: ["the receipt has no signature: save the whole reply of GET /v1/receipts/{call_id}"],
+  "not checked": ["the receipt's signature was not checked (--jwks FILE checks it)"],
 }
 
 /** Runs nothing but this one call. */
@@ -83,7 +115,7 @@ const run = (
     if (!endpoint?.batchable)
       return yield* Effect.fail(new Error(`Calls of '${id}' can't be run again.`))
     const name = typeof request.model === "string" ? request.model : ""
-    const entry = catalogue.entries.find((one) => one.id === name || name.startsWith(`${one.id}:`))
+    const entry = catalogue.entry(name)
     if (entry) yield* openModels([entry.id])
     const seed = evidence.seed ?? null
     const { settlement } = yield* Effect.mapError(
@@ -127,37 +159,25 @@ export const compared = (evidence: Fields, now: Fields): Report => {
   return { code: same ? 0 : 1, lines: [...lines, same ? "equal" : "different"], differences }
 }
 
-const report = (
-  receiptFile: string,
-  requestFile: string,
-  configFile: string,
-  { jwks }: ReplayOptions,
-) =>
+const notComparable = (lines: readonly string[], differences: readonly string[] = []): Report => ({
+  code: 2,
+  lines,
+  differences,
+})
+
+const report = (receipt: Receipt, request: Fields, configFile: string) =>
   Effect.gen(function* () {
-    const receipt = receiptIn(receiptFile)
-    const { evidence, jws } = receipt
-    if (jws !== undefined && jwks !== undefined && !isSigned(jws, jwks))
-      return {
-        code: 2,
-        lines: ["the receipt is not signed by these keys"],
-        differences: [],
-      } as Report
-    const request = readJson(requestFile)
+    const { evidence } = receipt
     if (evidence.answer === undefined)
-      return {
-        code: 2,
-        lines: ["not replayable: the receipt names no answer"],
-        differences: [],
-      } as Report
+      return notComparable(["not replayable: the receipt names no answer"])
     if (request.seed != null && request.seed !== evidence.seed)
-      return {
-        code: 2,
-        lines: [
+      return notComparable(
+        [
           `the seed: ${showing(evidence.seed)} then, ${showing(request.seed)} now`,
           "not comparable",
         ],
-        differences: ["seed"],
-      } as Report
+        ["seed"],
+      )
     const log = makeLog({ level: "warn", destination: process.stderr })
     const deployment = yield* openOffline(configFile, log)
     return compared(evidence, yield* run(deployment, receipt, request))
@@ -171,11 +191,18 @@ export const replay = async (
   options: ReplayOptions,
 ): Promise<void> => {
   try {
-    const { code, lines, differences } = await Effect.runPromise(
-      Effect.scoped(Effect.suspend(() => report(receiptFile, requestFile, configFile, options))),
-    )
-    const result = { result: ["equal", "different", "not comparable"][code], differences }
-    process.stdout.write(`${options.json ? JSON.stringify(result) : lines.join("\n")}\n`)
+    const receipt = receiptIn(receiptFile)
+    const request = readJson(requestFile)
+    const signature = signatureOf(receipt, options.jwks)
+    const isRefused = signature === "invalid" || signature === "missing"
+    const { code, lines, differences } = isRefused
+      ? notComparable(["not comparable"])
+      : await Effect.runPromise(Effect.scoped(report(receipt, request, configFile)))
+    const result = ["equal", "different", "not comparable"][code]
+    const text = options.json
+      ? JSON.stringify({ result, differences, signature })
+      : [...signatureLines[signature], ...lines].join("\n")
+    process.stdout.write(`${text}\n`)
     process.exitCode = code
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)

@@ -1,0 +1,26 @@
+import { expect, it } from "vitest"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
+import { requestEvidence } from "./evidence.ts"
+import type { ChatBody } from "./request-schema.ts"
+
+const body: ChatBody = { model: "m", messages: [{ role: "user", content: "Halo" }] }
+const entry = (folder: string, id = "legal") =>
+  ({
+    id: "m",
+    contextTokens: 512,
+    price: { input: 1n },
+    sources: [{ url: `file:${folder}/m.gguf` }],
+    adapters: [{ id, sources: [{ url: `file:${folder}/legal/` }] }],
+  }) as unknown as ModelEntry
+
+it("has the same digest of an entry wherever its files are", () => {
+  const { config } = requestEvidence(body, entry("/srv/a"))
+  expect(requestEvidence(body, entry("/home/b")).config).toBe(config)
+  expect(requestEvidence(body, entry("/srv/a", "poems")).config).not.toBe(config)
+})
+
+it("leaves out of the request how its answer is delivered, and the seed", () => {
+  const { request } = requestEvidence(body, entry("/srv/a"))
+  expect(requestEvidence({ ...body, stream: true, seed: 7 }, entry("/")).request).toBe(request)
+  expect(requestEvidence({ ...body, adapter: "legal" }, entry("/")).request).not.toBe(request)
+})
