@@ -3,7 +3,14 @@ import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
 import type { Adapter, ChatMessage, LoadedModel } from "../../core/ports/model.ts"
 import { expectedOf, fixtureFolder } from "./testing/fixtures.ts"
-import { answer, chatRequest, context, failureOf, openBackend } from "./testing/open-backend.ts"
+import {
+  answer,
+  chatRequest,
+  context,
+  failureOf,
+  openBackend,
+  textOf as textIn,
+} from "./testing/open-backend.ts"
 import { folderLanguage } from "./tokenizer/folder-language.ts"
 
 const fixture = openBackend({ slots: 8 })
@@ -46,6 +53,15 @@ test("requests with different adapters and none run together, each as with PEFT"
   const bytes = model.stats?.().adapterBytes
   expect(bytes).toBeGreaterThan(0)
   expect(bytes).toBeLessThan(2 ** 22)
+})
+
+test("several answers of one request all have its adapter", async () => {
+  const model = await open("fp32")
+  const { events } = await answer(model, { ...asked("legal"), answers: 3 })
+  const texts = [0, 1, 2].map((index) =>
+    textIn(events.filter(({ answer: of = 0 }) => of === index)),
+  )
+  expect(texts).toEqual(["legal", "legal", "legal"].map(wanted))
 })
 
 test("no adapter reads what another has left in the prefix cache", async () => {

@@ -132,16 +132,16 @@ export interface AdapterSet {
   readonly groups: readonly GroupTiles[]
 }
 
+/** Those of larger alignment come first, so that no tile is left empty. */
 const runsOf = (adapters: readonly TiledAdapter[], key: string) => {
   const runs = new Map<string, TileRun>()
-  let tiles = 0
-  for (const { id, runs: own } of adapters) {
-    const { tiles: count, alignment } = own.get(key)!
-    const first = Math.ceil(tiles / alignment) * alignment
+  const all = adapters.map(({ id, runs: own }) => ({ id, ...own.get(key)! }))
+  let first = 0
+  for (const { id, tiles: count } of all.sort((a, b) => b.alignment - a.alignment)) {
     runs.set(id, { first, count })
-    if (count) tiles = first + count
+    first += count
   }
-  return { tiles, runs }
+  return { tiles: first, runs }
 }
 
 /** Puts adapters side by side; one alone is taken as it is. */
