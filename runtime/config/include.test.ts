@@ -76,5 +76,7 @@ it("says in which file a problem is", () => {
   expect(whyNot("[{ file: models/one.yaml, price: { input: -1 } }]")).toMatch(
     /rakit\.yaml:2:\d+ include\[0\]/,
   )
-  expect(whyNot("[nowhere.yaml]")).toMatch(/nowhere\.yaml: can't be read/)
+  expect(whyNot("[nowhere.yaml]")).toMatch(
+    /nowhere\.yaml: can't be read: .*\n {4}Fix: correct 'nowhere\.yaml' under include/,
+  )
 })

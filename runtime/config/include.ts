@@ -47,7 +47,10 @@ export const readIncluded = (
   items.map((item) => {
     const { file: name, ...instead } = typeof item === "string" ? { file: item } : item
     const file = fileOf(name, folder)
-    const where = readYaml(file)
+    const where = readYaml(
+      file,
+      `correct '${name}' under include: a name is looked up beside the config file, then among the ready-made ones (models/qwen3-0.6b.yaml ...).`,
+    )
     return {
       where,
       file,

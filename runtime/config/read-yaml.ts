@@ -10,7 +10,9 @@ const shownPath = (file: string): string => {
   return near.startsWith("..") ? file : near
 }
 
-const read = (file: string): string => {
+const nameOne = "name a config file, as in: rakit serve config/starter.yaml"
+
+const read = (file: string, fix: string): string => {
   try {
     const text = readFileSync(file, "utf8")
     if (text.length > maxConfigBytes) throw new Error(`it is larger than ${maxConfigBytes} bytes`)
@@ -20,16 +22,16 @@ const read = (file: string): string => {
       (cause as NodeJS.ErrnoException).code === "ENOENT"
         ? "there is no such file"
         : (cause as Error).message
-    throw new ConfigError([
-      `${shownPath(file)}: can't be read: ${reason}.\n    Fix: name a config file, as in: rakit serve config/starter.yaml`,
-    ])
+    throw new ConfigError([`${shownPath(file)}: can't be read: ${reason}.\n    Fix: ${fix}`])
   }
 }
 
-/** Reads a YAML file; throws a ConfigError for one that can't be read or parsed. */
-export const readYaml = (file: string): Locator => {
+/**
+ * Reads a YAML file; throws a ConfigError for one that can't be read, with this fix, or parsed.
+ */
+export const readYaml = (file: string, fix = nameOne): Locator => {
   const lines = new LineCounter()
-  const document = parseDocument(read(file), { lineCounter: lines, uniqueKeys: true })
+  const document = parseDocument(read(file, fix), { lineCounter: lines, uniqueKeys: true })
   const where = { file: shownPath(file), document, lines }
   if (document.errors.length > 0)
     throw new ConfigError(

@@ -1,4 +1,5 @@
-import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs"
+import { randomBytes } from "node:crypto"
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { Result, Schema } from "effect"
 import { parse, stringify } from "yaml"
 import type { LockedSource, SourceLock } from "../context.ts"
@@ -78,9 +79,17 @@ export const openSourceLock = (file: string): SourceLock => {
         ...(commit !== undefined && { commit }),
         sha256,
       })
-      const next = `${file}.${process.pid}.new`
-      writeFileSync(next, heading + stringify({ models }, { aliasDuplicateObjects: false }))
-      renameSync(next, file)
+      // containers that share the folder may have the same pid
+      const next = `${file}.${randomBytes(6).toString("hex")}.new`
+      const text = heading + stringify({ models }, { aliasDuplicateObjects: false })
+      try {
+        // the rename must not reach the disk before the text: an empty lock file refuses the start
+        writeFileSync(next, text, { flush: true })
+        renameSync(next, file)
+      } catch (error) {
+        rmSync(next, { force: true })
+        throw error
+      }
     },
   }
 }
