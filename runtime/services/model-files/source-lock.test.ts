@@ -200,6 +200,22 @@ describe("a token", () => {
     expect(hub().seen.length).toBe(1)
   })
 
+  const basic = `Basic ${Buffer.from("me:word").toString("base64")}`
+  it.each<[string, Readonly<Record<string, string>>, string]>([
+    ["no token", {}, basic],
+    ["a token", { HF_TOKEN: token }, `Bearer ${token}`],
+  ])(
+    "user and password of a mirror's address are sent there alone, with %s",
+    async (_, more, wanted) => {
+      publish(hub(), cdn, large(one, weights, ["main"]))
+      const { pull, log } = start({ HF_ENDPOINT: hub().url.replace("//", "//me:word@"), ...more })
+      expect(await pull()).toBe(sha256(weights))
+      for (const { headers } of hub().seen) expect(headers.authorization).toBe(wanted)
+      expect(cdn.seen.map(({ headers }) => headers.authorization)).toEqual([undefined])
+      expect(JSON.stringify(log.lines) + (await lockText())).not.toContain("word")
+    },
+  )
+
   it("that no header can carry is refused without being shown", async () => {
     const { pull, log } = start({ HF_TOKEN: `${token}\n${token}` })
     const said = await pull()

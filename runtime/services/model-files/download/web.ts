@@ -60,19 +60,24 @@ const redirectTarget = (response: Response, from: URL): URL | undefined => {
   return to
 }
 
+/** The address without credentials, and the headers, which have them. */
+const firstHop = ({ url: address, headers }: WebRequest) => {
+  const { url, authorization } = withoutCredentials(address)
+  const all: Record<string, string> = {
+    "accept-encoding": "identity",
+    "user-agent": "rakit",
+    ...(authorization && { authorization }),
+    ...headers,
+  }
+  return { url, headers: all }
+}
+
 const follow = async (
   context: PullContext,
   request: WebRequest,
   signal: AbortSignal,
 ): Promise<Response> => {
-  const first = withoutCredentials(request.url)
-  let url = first.url
-  let headers: Record<string, string> = {
-    "accept-encoding": "identity",
-    "user-agent": "rakit",
-    ...(first.authorization && { authorization: first.authorization }),
-    ...request.headers,
-  }
+  let { url, headers } = firstHop(request)
   for (let hop = 0; hop <= maxRedirects; hop += 1) {
     const response = await context.fetch(url.href, { headers, redirect: "manual", signal })
     const target = redirectTarget(response, url)
@@ -143,9 +148,9 @@ const headOf = async (
   method: "HEAD" | "GET",
   signal: AbortSignal,
 ): Promise<WebHead> => {
-  const headers = { "accept-encoding": "identity", "user-agent": "rakit", ...request.headers }
+  const { url: address, headers } = firstHop(request)
+  let url = address
   const said = new Headers()
-  let url = new URL(request.url)
   for (let hop = 0; hop <= maxRedirects; hop += 1) {
     const response = await context.fetch(url.href, { method, headers, redirect: "manual", signal })
     await response.body?.cancel()
@@ -153,7 +158,7 @@ const headOf = async (
     const target = redirectTarget(response, url)
     if (target === undefined || target.origin !== url.origin)
       return { status: response.status, headers: said }
-    url = target
+    url = withoutCredentials(target.href).url
   }
   throw new SourceFailed(`${shownUrl(request.url)} redirects more than ${maxRedirects} times`)
 }
