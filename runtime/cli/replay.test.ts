@@ -21,6 +21,7 @@ it.each([
   ["another entry and answer", { config: "d", answer: "b" }, 1, ["config"]],
   ["another request", { request: "q", answer: "b" }, 2, ["request"]],
   ["other files of the model", { model: "n" }, 2, ["model"]],
+  ["another day in the prompt", { date: "2026-01-02", answer: "b" }, 2, ["date"]],
   ["a model whose answers can't be repeated", { model: null }, 2, ["model"]],
 ])("%s", (_, change, code, differences) => {
   expect(compared(then, { ...then, ...change })).toMatchObject({ code, differences })

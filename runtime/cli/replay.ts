@@ -135,6 +135,7 @@ const names: Readonly<Record<string, string>> = {
   request: "the request",
   model: "the model's files, their precision or the graph",
   config: "the model's entry in the config file",
+  date: "the day, which the prompt names",
   version: "the server's version",
   cpu: "the CPU",
 }
@@ -153,7 +154,7 @@ export const compared = (evidence: Fields, now: Fields): Report => {
       lines: [...lines, "not replayable: this model's answers depend on what else runs"],
       differences,
     }
-  if (differences.includes("request") || differences.includes("model"))
+  if (["request", "model", "date"].some((key) => differences.includes(key)))
     return { code: 2, lines: [...lines, "not comparable"], differences }
   const same = evidence.answer === now.answer
   return { code: same ? 0 : 1, lines: [...lines, same ? "equal" : "different"], differences }

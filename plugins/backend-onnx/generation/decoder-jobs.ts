@@ -79,6 +79,8 @@ export interface DecoderInfo {
   readonly vocabulary: number
   /** Its chat template can make it think. */
   readonly thinks: boolean
+  /** Its chat template writes today's date into prompts. */
+  readonly isDated: boolean
   /** This CPU computes the same tokens differently in other company; exports are not asked. */
   readonly roundingDiffers: boolean
   /** Digest of the model's files, its precision and the graph; absent: answers can't be repeated. */

@@ -105,6 +105,7 @@ export const openDecoderEngine = async (
       contextTokens: windowWithin(steps.shape, spec.kvBytes),
       vocabulary,
       thinks: decoder.thinks,
+      isDated: decoder.isDated,
       roundingDiffers: decoder.roundingDiffers,
       ...(steps.isInvariant && { digest: basename(folder) }),
       adapterDigests: Object.fromEntries(

@@ -74,6 +74,8 @@ export interface Decoder {
   readonly startsWithSpace: boolean
   /** Its chat template can make it think. */
   readonly thinks: boolean
+  /** Its chat template writes today's date into prompts. */
+  readonly isDated: boolean
   /** A graph was built whose rows should not depend on each other, but do on this CPU. */
   readonly roundingDiffers: boolean
 }

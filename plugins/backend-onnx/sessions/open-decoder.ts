@@ -127,6 +127,7 @@ const decoderOf = (
     idsOf: (words) => idsOfWords(vocabulary, words),
     startsWithSpace,
     thinks: templateStyle(template).thinks,
+    isDated: /\bstrftime_now\b/.test(template),
     roundingDiffers: isBuilt && !session.isInvariant,
   }
 }

@@ -65,6 +65,13 @@ const digestFor = (
 ): string | null =>
   digest === undefined ? null : digest + (adapter ? `+${adapterDigests[adapter.id]}` : "")
 
+/** The day in the server's time zone, as templates write it. */
+const dayOf = (nowMs: number): string => {
+  const date = new Date(nowMs)
+  const two = (number: number) => String(number).padStart(2, "0")
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+}
+
 const breakpointsOf = (cacheBreakpoints: readonly number[]): readonly number[] =>
   [...new Set(cacheBreakpoints)]
     .filter((tokens) => tokens >= leastPrefixTokens)
@@ -205,7 +212,10 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       answer,
       maxTokens,
     )
-    context.note?.({ seed: job.seed, model: digestFor(engine.info, request.adapter), cpu })
+    context.note?.({
+      ...{ seed: job.seed, model: digestFor(engine.info, request.adapter), cpu },
+      ...(engine.info.isDated && { date: dayOf(clock.nowMs()) }),
+    })
     const run = engine.run(job, {
       ...wait,
       account: context.tenant.account,

@@ -1,0 +1,30 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, expect, test } from "vitest"
+import { fixtureFolder } from "./testing/fixtures.ts"
+import { answer, chatRequest, context, openBackend } from "./testing/open-backend.ts"
+
+const fixture = openBackend()
+const folder = mkdtempSync(join(tmpdir(), "rakit-dated-"))
+afterAll(async () => {
+  await fixture.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const noted = async (path: string) => {
+  const facts: Record<string, unknown> = {}
+  const model = await fixture.open("chat", path)
+  const note = (more: object) => void Object.assign(facts, more)
+  await answer(model, chatRequest("Halo", { maxTokens: 1 }), context({ note } as never))
+  return facts
+}
+
+test("the evidence names the day where the template writes it into the prompt", async () => {
+  const plain = fixtureFolder("smollm3")
+  cpSync(plain, folder, { recursive: true })
+  const template = readFileSync(join(plain, "chat_template.jinja"), "utf8")
+  writeFileSync(join(folder, "chat_template.jinja"), `{{ strftime_now("%d %B %Y") }}${template}`)
+  expect((await noted(folder)).date).toMatch(/^\d{4}-\d\d-\d\d$/)
+  expect(await noted(plain)).not.toHaveProperty("date")
+})
