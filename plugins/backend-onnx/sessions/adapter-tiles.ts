@@ -132,7 +132,7 @@ export interface AdapterSet {
   readonly groups: readonly GroupTiles[]
 }
 
-/** Those of larger alignment come first, so that no tile is left empty. */
+/** Adapters of larger alignment come first, so that no tile is left empty. */
 const runsOf = (adapters: readonly TiledAdapter[], key: string) => {
   const runs = new Map<string, TileRun>()
   const all = adapters.map(({ id, runs: own }) => ({ id, ...own.get(key)! }))

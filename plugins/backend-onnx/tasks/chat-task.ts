@@ -72,6 +72,12 @@ const dayOf = (nowMs: number): string => {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
+const computedFrom = (info: DecoderInfo, adapter: ChatRequest["adapter"], clock: Clock) => ({
+  model: digestFor(info, adapter),
+  cpu,
+  ...(info.isDated && { date: dayOf(clock.nowMs()) }),
+})
+
 const breakpointsOf = (cacheBreakpoints: readonly number[]): readonly number[] =>
   [...new Set(cacheBreakpoints)]
     .filter((tokens) => tokens >= leastPrefixTokens)
@@ -212,10 +218,7 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       answer,
       maxTokens,
     )
-    context.note?.({
-      ...{ seed: job.seed, model: digestFor(engine.info, request.adapter), cpu },
-      ...(engine.info.isDated && { date: dayOf(clock.nowMs()) }),
-    })
+    context.note?.({ seed: job.seed, ...computedFrom(engine.info, request.adapter, clock) })
     const run = engine.run(job, {
       ...wait,
       account: context.tenant.account,
