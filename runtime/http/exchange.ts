@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import type { Meter } from "../../core/call/meter.ts"
 import type { Caller } from "../../core/caller.ts"
 import type { Micros } from "../../core/money.ts"
@@ -73,6 +74,19 @@ const targetOf = (url: string): readonly [path: string, query: string] => {
 // a socket may fail at any time; 'close' follows, and is handled
 const ignore = () => {}
 
+/**
+ * A reply that waits for those of earlier requests has no socket yet. Where its turn never comes,
+ * Node does not close it.
+ */
+const closeWithConnection = (socket: Socket, res: ServerResponse): void => {
+  const close = () => {
+    if (res.socket === null) res.destroy().emit("close")
+  }
+  // as many as the client sends at once
+  socket.setMaxListeners(0).once("close", close)
+  res.once("close", () => socket.off("close", close))
+}
+
 export const makeExchange = (
   req: IncomingMessage,
   res: ServerResponse,
@@ -111,6 +125,7 @@ export const makeExchange = (
     if (!res.writableFinished) exchange.abort("gone")
     for (const listener of onClose) listener()
   })
+  if (res.socket === null) closeWithConnection(req.socket, res)
   req.on("error", ignore)
   res.on("error", ignore)
   return exchange

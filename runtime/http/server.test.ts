@@ -3,12 +3,14 @@ import { afterAll, beforeAll, expect, test } from "vitest"
 import {
   authorized,
   echo,
+  goodKey,
   type HttpFixture,
   openHttpFixture,
   post,
   streaming,
   thing,
 } from "./testing/fixture.ts"
+import { openSocket, until } from "./testing/raw.ts"
 
 let fixture: HttpFixture
 beforeAll(async () => {
@@ -44,5 +46,21 @@ test("own routes", async () => {
   for (const path of ["/", "/healthz", "/readyz", "/metrics", "/openapi.json"]) {
     const res = await fetch(fixture.url + path)
     expect([path, res.status]).toEqual([path, 200])
+  }
+})
+
+test("a client that leaves takes along the requests that waited behind its first", async () => {
+  const fixture = await openHttpFixture({ endpoints: [streaming(Stream.never), thing] })
+  try {
+    const body = "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+    const stream = `POST /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${goodKey}\r\n${body}`
+    const socket = await openSocket(fixture.port)
+    socket.write(`${stream}${stream}GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n`)
+    await until(() => fixture.server.inFlight === 3)
+    socket.resetAndDestroy()
+    await until(() => fixture.server.inFlight === 0)
+    expect(fixture.settlements).toHaveLength(2)
+  } finally {
+    await fixture.close()
   }
 })
