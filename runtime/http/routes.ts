@@ -109,10 +109,13 @@ export const makeRoutes = (endpoints: readonly Endpoint[], deps: RouteDeps): Rou
   )
   return {
     ...makeRouter([...ofEndpoints, ...ofSystem]),
-    methodsForOthers: (routes) =>
-      routes
-        .filter((route) => forOthers.has(route))
-        .flatMap((route) => methodsOf(route).toReversed()),
+    methodsForOthers: (routes) => [
+      ...new Set(
+        routes
+          .filter((route) => forOthers.has(route))
+          .flatMap((route) => methodsOf(route).toReversed()),
+      ),
+    ],
   }
 }
 

@@ -29,7 +29,7 @@ const prettyLine = (line: string): string => {
   return `${head}${shown.map(([key, value]) => `  ${key}=${shownValue(value)}`).join("")}\n${traces.map((trace) => `    ${trace.replaceAll("\n", "\n    ")}\n`).join("")}`
 }
 
-/** Turns pino's JSON lines into lines for people. */
+/** Turns JSON lines into lines for people. */
 const prettyLines = (target: Destination): Destination => ({
   write: (line) => {
     let text = line
