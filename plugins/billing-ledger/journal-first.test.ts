@@ -4,9 +4,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Deferred, Effect, Fiber } from "effect"
 import { afterEach, beforeEach, expect, test } from "vitest"
-import { PortError, type Settlement } from "../../core/index.ts"
+import { type Database, noUsage, PortError, type Settlement } from "../../core/index.ts"
+import { fakeClock } from "../../testing/index.ts"
 import { makeJournalFirst } from "./journal-first.ts"
 import { makeSettlementJournal, settlementsIn } from "./settlement-journal.ts"
+import { plainLedger } from "./testing/plain-ledger.ts"
 
 let folder: string
 beforeEach(async () => {
@@ -33,12 +35,12 @@ const openFixture = () => {
     return known
   }
   const settled: string[] = []
-  const first = makeJournalFirst(journal, ({ id }) =>
+  const settle = ({ id }: Settlement) =>
     Effect.andThen(
       Deferred.await(allow(id)),
       Effect.sync(() => void settled.push(id)),
-    ),
-  )
+    )
+  const first = makeJournalFirst(journal, settle, () => true)
   const written = async () =>
     settlementsIn(await readFile(join(folder, `${replica}.jsonl`), "utf8")).map(({ id }) => id)
   return {
@@ -80,12 +82,16 @@ test("takes nothing that the disk does not take, and no more than it may", async
   const full = new PortError({ port: "billing", message: "full" })
   const { journal } = openFixture()
   const never = () => Effect.never
-  const broken = makeJournalFirst({ ...journal, append: () => Effect.fail(full) }, never)
+  const broken = makeJournalFirst(
+    { ...journal, append: () => Effect.fail(full) },
+    never,
+    () => true,
+  )
   expect(await Effect.runPromise(broken.take(settlement("a")))).toBe(false)
   expect(broken.isBusy()).toBe(false)
-  const long = makeJournalFirst({ ...journal, bytes: () => 9 * 2 ** 20 }, never)
+  const long = makeJournalFirst({ ...journal, bytes: () => 9 * 2 ** 20 }, never, () => true)
   expect(await Effect.runPromise(long.take(settlement("a")))).toBe(false)
-  const many = makeJournalFirst({ ...journal, append: () => Effect.void }, never)
+  const many = makeJournalFirst({ ...journal, append: () => Effect.void }, never, () => true)
   const taken = await Effect.runPromise(
     Effect.forEach(
       Array.from({ length: 1_001 }, (_, i) => settlement(`${i}`)),
@@ -94,4 +100,17 @@ test("takes nothing that the disk does not take, and no more than it may", async
   )
   expect(taken.filter((one) => !one)).toHaveLength(1)
   expect(taken.at(-1)).toBe(false)
+})
+
+test("what the database could not take stays in the journal, however full that is", async () => {
+  const { journal, written } = openFixture()
+  const down = new PortError({ port: "database", message: "down" })
+  const database = { run: () => Effect.fail(down) } as unknown as Database
+  const billing = plainLedger(database, fakeClock(), { journal, journalFirst: true })
+  const large = { ...settlement("a"), usage: { ["m".repeat(5 * 2 ** 20)]: noUsage } }
+  await Effect.runPromise(billing.settle([large]))
+  await Effect.runPromise(Effect.andThen(billing.drained, journal.others))
+  expect(billing.kept.size()).toBe(1)
+  expect(await written()).toContain("a")
+  await Effect.runPromise(journal.close)
 })

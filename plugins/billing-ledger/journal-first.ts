@@ -25,11 +25,12 @@ const perWrite = 1_000
 /**
  * Lets a reply leave when its settlement is in the journal, where a process that is killed leaves
  * it. States of one: taken -> in the journal -> in the database (`settle`, which keeps it where the
- * database takes nothing).
+ * database takes nothing). `keepsNone`: nothing of that sort is left in the journal.
  */
 export const makeJournalFirst = (
   journal: SettlementJournal,
   settle: (item: Settlement) => Effect.Effect<void, PortError>,
+  keepsNone: () => boolean,
 ): JournalFirst => {
   /** By their number, in the order in which they came. */
   const taken = new Map<string, number>()
@@ -42,12 +43,13 @@ export const makeJournalFirst = (
     run: (items: readonly Settlement[]) =>
       Effect.as(journal.append(items, { flush: false }), items),
   })
+  const isEmpty = () => taken.size === 0 && keepsNone()
   const end = (id: string) => {
     taken.delete(id)
     const [oldest = Number.POSITIVE_INFINITY] = taken.values()
     for (const [wake, number] of waiters) if (number < oldest && waiters.delete(wake)) wake()
-    if (taken.size === 0 && journal.bytes() > maxJournalBytes / 2)
-      Effect.runFork(Effect.ignore(journal.clear(() => taken.size === 0)))
+    if (isEmpty() && journal.bytes() > maxJournalBytes / 2)
+      Effect.runFork(Effect.ignore(journal.clear(isEmpty)))
   }
   const pass = (item: Settlement) => {
     // `settle` logs what it could not do

@@ -172,7 +172,9 @@ const makeSettling = (
       Effect.uninterruptible,
     )
   const first: JournalFirst | undefined =
-    deps.journal && deps.journalFirst ? makeJournalFirst(deps.journal, settleNow) : undefined
+    deps.journal && deps.journalFirst
+      ? makeJournalFirst(deps.journal, settleNow, () => kept.size() === 0)
+      : undefined
   const settleOne = (item: Settlement) =>
     first
       ? Effect.uninterruptible(

@@ -7,10 +7,14 @@ import {
   uuidV7,
 } from "../../../core/index.ts"
 import { fakeLog, fakeMetrics } from "../../../testing/index.ts"
-import { makeLedgerBilling } from "../ledger-billing.ts"
+import { type LedgerBillingDeps, makeLedgerBilling } from "../ledger-billing.ts"
 
 /** A replica's ledger without the call path around it. */
-export const plainLedger = (database: Database, clock: Clock) =>
+export const plainLedger = (
+  database: Database,
+  clock: Clock,
+  journal: Pick<LedgerBillingDeps, "journal" | "journalFirst"> = {},
+) =>
   makeLedgerBilling({
     database,
     clock,
@@ -18,6 +22,7 @@ export const plainLedger = (database: Database, clock: Clock) =>
     metrics: fakeMetrics(),
     settings: { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 },
     replica: randomUUID(),
+    ...journal,
   })
 
 /** The admission of a live call whose limits are of no interest. */
