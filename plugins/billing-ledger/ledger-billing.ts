@@ -229,8 +229,12 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
         return answer(request, verdict)
       }),
     settle,
+    // what is settled and on its way would be voided before it arrives
     voidChildren: (parent, tx) =>
-      Effect.suspend(() => statements.voidChildren(parent, clock.nowMs(), tx)),
+      Effect.andThen(
+        drainedFor(tx),
+        Effect.suspend(() => statements.voidChildren(parent, clock.nowMs(), tx)),
+      ),
     balance: (account, tx) => Effect.andThen(drainedFor(tx), statements.balance(account, tx)),
     spentThisMonth: (keyIds) =>
       Effect.andThen(

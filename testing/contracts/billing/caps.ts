@@ -97,6 +97,15 @@ export const capCases = (driver: () => BillingDriver): void => {
     expect(await driver().balance()).toEqual([90n, 30n])
   })
 
+  it("leaves a line charged that was settled a moment ago", async () => {
+    await driver().grant(100n)
+    const parent = randomUUID()
+    const { id } = await driver().admit({ counts: "money", holdMicros: 10n, parent })
+    await driver().settle(id, "settled", 10n)
+    await Effect.runPromise(driver().open.billing.voidChildren(parent))
+    expect(await driver().balance()).toEqual([90n, 0n])
+  })
+
   it("adjusts once per id, and never below what is held", async () => {
     await driver().grant(50n, `${driver().key}-a`)
     await driver().grant(50n, `${driver().key}-a`)
