@@ -31,6 +31,13 @@ const list = async (query: Record<string, string> = {}, of = account) =>
   (await ledger.ask(entries, query, ledger.session(of))).json as List
 
 describe("GET /dashboard/ledger", () => {
+  it("waits for the settlements that are on their way", async () => {
+    const drained = Effect.promise(() => ledger.grant(7_000_000n, account))
+    const waiting = ledgerEndpoint(Effect.map(ledger.started, (deps) => ({ ...deps, drained })))
+    const { json } = await ledger.ask(waiting, {}, ledger.session(account))
+    expect((json as List).data).toMatchObject([{ amount_idr: 7 }])
+  })
+
   it("shows what came and what went, with the running balance, the newest first", async () => {
     const at = Math.floor(ledger.clock.nowMs() / 1000)
     await ledger.grant(50_000_000_000n, account)

@@ -123,7 +123,8 @@ export const ledgerEndpoint = (started: WhenStarted<LedgerDeps>) =>
     plan: (call) =>
       Effect.map(Effect.all([started, read(call)]), ([deps, asked]) =>
         freePlan(
-          Effect.suspend(() =>
+          Effect.andThen(
+            deps.drained,
             asked.format === "csv" ? Effect.succeed(csvOf(deps, asked)) : listOf(deps, asked),
           ),
         ),
