@@ -7,7 +7,24 @@ import type { Json } from "../../../core/json.ts"
  */
 export type Grammar =
   | { readonly kind: "schema"; readonly schema: Json }
-  | { readonly kind: "lark"; readonly lark: string }
+  | {
+      readonly kind: "lark"
+      readonly lark: string
+      /** The documents within the answer that are checked on finished values, too. */
+      readonly documents?: readonly EmbeddedDocument[]
+    }
+
+/** A document within an answer whose other text is fixed from `trigger` on. */
+export interface EmbeddedDocument {
+  readonly schema: Json
+  /** The text that ends where the document begins. Empty: the document is the whole answer. */
+  readonly before: string
+  /**
+   * The text or control token before which the answer is free and holds no document. Absent: it is
+   * fixed from its beginning on.
+   */
+  readonly trigger?: string | number
+}
 
 /**
  * Constrains one answer, token by token. The mask of the next token is computed in parallel to the

@@ -4,6 +4,7 @@ import { ClosingTokens } from "./closing-tokens.ts"
 import type { Grammar } from "./constraint.ts"
 import { GrammarInstance, type MatcherHandle } from "./grammar-instance.ts"
 import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
+import type { Guards } from "./schema/guards.ts"
 import { analyseSchema } from "./schema-report.ts"
 import { webAssembly } from "./web-assembly.ts"
 
@@ -11,11 +12,11 @@ import { webAssembly } from "./web-assembly.ts"
  * The grammar as llguidance's text: of a schema, the part that can be enforced. Whether that is all
  * of it was checked by the plan.
  */
-const grammarText = (grammar: Grammar): string => {
-  if (grammar.kind === "lark") return grammar.lark
-  const { enforced } = analyseSchema(grammar.schema)
+const readGrammar = (grammar: Grammar): { readonly text: string; readonly guards?: Guards } => {
+  if (grammar.kind === "lark") return { text: grammar.lark }
+  const { enforced, guards } = analyseSchema(grammar.schema)
   if (!enforced) throw new GrammarFailed("no document satisfies the schema")
-  return JSON.stringify(enforced)
+  return { text: JSON.stringify(enforced), ...(guards && { guards }) }
 }
 
 /** The number of compiled grammars kept for later answers with the same grammar (LRU). */
@@ -34,6 +35,8 @@ interface Open {
   /** Handle in the instance of `generation`; handles of older generations are lost. */
   handle: MatcherHandle
   generation: number
+  /** What is checked on finished values. */
+  readonly guards?: Guards
 }
 
 const isTrap = (cause: unknown): boolean =>
@@ -67,7 +70,8 @@ export class Matchers {
   /** Throws `GrammarFailed`. */
   add(id: number, grammar: Grammar): void {
     if (this.instance.memoryBytes > mostMemoryBytes) this.restart()
-    const key = `${grammar.kind} ${grammarText(grammar)}`
+    const { text, guards } = readGrammar(grammar)
+    const key = `${grammar.kind} ${text}`
     if (this.trapped.has(key)) throw new GrammarFailed("the grammar can't be run")
     this.guarded(key, () =>
       this.open.set(id, {
@@ -75,6 +79,7 @@ export class Matchers {
         tokens: [],
         handle: this.instance.clone(this.compiled(key)),
         generation: this.generation,
+        ...(guards && { guards }),
       }),
     )
   }

@@ -1,5 +1,6 @@
 import type { Json } from "../../../core/json.ts"
 import type { KeywordVerdict } from "../../../core/ports/schema-checker.ts"
+import type { Guards } from "./schema/guards.ts"
 import { isObject, type JsonObject } from "./schema/json-value.ts"
 import { namesIn } from "./schema/pointer.ts"
 import { readSchema } from "./schema/read-schema.ts"
@@ -22,6 +23,8 @@ export interface SchemaAnalysis {
    * document satisfies the schema.
    */
   readonly enforced: JsonObject | undefined
+  /** What is checked beside `enforced` on finished values. */
+  readonly guards?: Guards
 }
 
 /**
@@ -29,11 +32,12 @@ export interface SchemaAnalysis {
  * Schema.
  */
 export const analyseSchema = (schema: Json): SchemaAnalysis => {
-  const { verdicts, enforced } = readSchema(schema)
+  const { verdicts, enforced, guards } = readSchema(schema)
   return {
     keywords: verdicts,
     refused: verdicts.find(({ verdict }) => verdict === "refused"),
     enforced: asked(enforced),
+    ...(guards && { guards }),
   }
 }
 

@@ -4,6 +4,7 @@ import { acceptsValue } from "./accepts.ts"
 import { readArray } from "./arrays.ts"
 import { branches } from "./branches.ts"
 import { SchemaDocument, type SchemaLocation } from "./document.ts"
+import { type Guards, unjudgeable } from "./guards.ts"
 import { isObject, isTexts, type JsonType, typesOfJson } from "./json-value.ts"
 import { readNumber } from "./numbers.ts"
 import { readObject } from "./objects.ts"
@@ -79,6 +80,8 @@ export interface ReadSchema {
   readonly verdicts: readonly KeywordVerdict[]
   /** The enforced schema for llguidance; false: no document satisfies it. */
   readonly enforced: EnforcedSchema
+  /** What is checked beside it on finished values. Absent: the enforced schema is all. */
+  readonly guards?: Guards
 }
 
 /** Throws `SchemaInvalid`. */
@@ -92,6 +95,7 @@ class Reader implements Reading {
     string,
     { readonly name: string; readonly place: SchemaLocation }
   >()
+  private readonly guarded = new Set<string>()
   private schemas = 0
   private depth = 0
 
@@ -104,7 +108,11 @@ class Reader implements Reading {
     const defs = new Map<string, EnforcedSchema>()
     // reading a definition may find more of them
     for (const { name, place } of this.definitions.values()) defs.set(name, this.read(place))
-    return { verdicts: [...this.verdicts.values()], enforced: withoutDeadEnds(root, defs) }
+    return {
+      verdicts: [...this.verdicts.values()],
+      enforced: withoutDeadEnds(root, defs),
+      ...(this.guarded.size > 0 && { guards: { document: this.document, paths: this.guarded } }),
+    }
   }
 
   say(
@@ -118,7 +126,19 @@ class Reader implements Reading {
     const known = this.verdicts.get(path)
     if (known?.verdict === "refused" || (known?.verdict === "enforced" && verdict === "annotation"))
       return
-    this.verdicts.set(path, { path, keyword, verdict, ...(reason !== undefined && { reason }) })
+    // how it is enforced is known from the reading that said so
+    const why = reason ?? (known?.verdict === verdict ? known.reason : undefined)
+    this.verdicts.set(path, { path, keyword, verdict, ...(why !== undefined && { reason: why }) })
+  }
+
+  guard(place: SchemaLocation, keyword: string, reason: string): void {
+    const obstacle = unjudgeable(this.document, place, keyword)
+    if (obstacle !== undefined) {
+      this.say(place, keyword, "refused", obstacle)
+      return
+    }
+    this.guarded.add(place.path)
+    this.say(place, keyword, "enforced", reason)
   }
 
   read(place: SchemaLocation): EnforcedSchema {

@@ -20,6 +20,8 @@ export interface Reading {
     verdict: KeywordVerdict["verdict"],
     reason?: string,
   ): void
+  /** The keyword is checked on finished values, or refused where they can't be judged. */
+  guard(place: SchemaLocation, keyword: string, reason: string): void
 }
 
 /** Not a JSON Schema; the message says what is wrong at the path. */
@@ -72,6 +74,14 @@ export class Keywords {
 
   refuse(keyword: string, reason: string): void {
     this.reading.say(this.place, keyword, "refused", reason)
+  }
+
+  /**
+   * For a keyword that the enforced schema can't say: values are written without it, and checked
+   * when they are finished. The enforced schema must accept at least what the schema does.
+   */
+  guard(keyword: string, reason = "checked on finished values"): void {
+    this.reading.guard(this.place, keyword, reason)
   }
 
   inside(...names: readonly (string | number)[]): SchemaLocation {

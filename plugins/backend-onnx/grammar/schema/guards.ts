@@ -1,0 +1,94 @@
+import type { Json } from "../../../../core/json.ts"
+import type { SchemaDocument, SchemaLocation } from "./document.ts"
+import { isObject } from "./json-value.ts"
+import { ecmaPattern } from "./pattern.ts"
+
+/**
+ * What is checked on finished values, because the enforced schema can't say it: keywords at these
+ * places of the document. A value is finished only if the complete validator accepts it there.
+ */
+export interface Guards {
+  readonly document: SchemaDocument
+  /** Paths of the schemas that hold a guarded keyword. Never empty. */
+  readonly paths: ReadonlySet<string>
+}
+
+export interface Subschema {
+  readonly keyword: string
+  readonly place: SchemaLocation
+}
+
+const single = [
+  ...["additionalProperties", "unevaluatedProperties", "propertyNames"],
+  ...["additionalItems", "unevaluatedItems", "contains"],
+  ...["not", "if", "then", "else"],
+]
+const lists = ["allOf", "anyOf", "oneOf", "prefixItems"]
+const maps = ["properties", "patternProperties", "dependentSchemas", "dependencies"]
+
+/** Returns the schemas directly inside one, with the keyword that holds them, and its `$ref`. */
+export const subschemas = (document: SchemaDocument, of: SchemaLocation): readonly Subschema[] => {
+  const { schema } = of
+  if (!isObject(schema)) return []
+  const below = (keyword: string, names: readonly (string | number)[]): readonly Subschema[] =>
+    names.map((name) => ({ keyword, place: document.at(of, keyword, name) }))
+  const target = typeof schema.$ref === "string" ? document.follow(schema.$ref, of) : undefined
+  const isTuple = Array.isArray(schema.items)
+  return [
+    ...(target ? [{ keyword: "$ref", place: target }] : []),
+    ...[...single, ...(isTuple ? [] : ["items"])]
+      .filter((keyword) => Object.hasOwn(schema, keyword))
+      .map((keyword) => ({ keyword, place: document.at(of, keyword) })),
+    ...[...lists, ...(isTuple ? ["items"] : [])].flatMap((keyword) =>
+      Array.isArray(schema[keyword]) ? below(keyword, [...schema[keyword].keys()]) : [],
+    ),
+    ...maps.flatMap((keyword) => {
+      const inside = schema[keyword]
+      return isObject(inside) ? below(keyword, Object.keys(inside)) : []
+    }),
+  ]
+}
+
+/**
+ * Returns why the validator can't judge a keyword: a `$ref` to another document, or a pattern that
+ * can't be read, somewhere inside it.
+ */
+export const unjudgeable = (
+  document: SchemaDocument,
+  of: SchemaLocation,
+  keyword: string,
+): string | undefined => {
+  const inside = subschemas(document, of).filter((sub) => sub.keyword === keyword)
+  const waiting = inside.map(({ place }) => place)
+  const seen = new Set(waiting.map(({ path }) => path))
+  for (let place = waiting.pop(); place; place = waiting.pop()) {
+    const reason = isObject(place.schema) ? unreadable(document, place) : undefined
+    if (reason !== undefined) return reason
+    for (const sub of subschemas(document, place)) {
+      if (seen.has(sub.place.path)) continue
+      seen.add(sub.place.path)
+      waiting.push(sub.place)
+    }
+  }
+  return undefined
+}
+
+const unreadable = (document: SchemaDocument, place: SchemaLocation): string | undefined => {
+  const { $ref, pattern, patternProperties } = place.schema as Readonly<Record<string, Json>>
+  if (typeof $ref === "string" && !document.follow($ref, place))
+    return `${JSON.stringify($ref)} is not in this document`
+  const patterns = [
+    ...(typeof pattern === "string" ? [pattern] : []),
+    ...(isObject(patternProperties) ? Object.keys(patternProperties) : []),
+  ]
+  return patterns.some((one) => !isReadable(one)) ? "a pattern inside can't be read" : undefined
+}
+
+const isReadable = (pattern: string): boolean => {
+  try {
+    ecmaPattern(pattern)
+    return true
+  } catch {
+    return false
+  }
+}
