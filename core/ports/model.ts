@@ -122,6 +122,8 @@ export type ResponseFormat = {
   | { readonly type: "json_schema"; readonly schema: Json; readonly strict: boolean }
   /** The whole answer matches the ECMAScript pattern. */
   | { readonly type: "regex"; readonly pattern: string }
+  /** The whole answer is a sentence of the grammar, in Lark. */
+  | { readonly type: "grammar"; readonly lark: string }
   | { readonly type: "choice"; readonly choices: readonly string[] }
 )
 

@@ -137,6 +137,9 @@ describe.each(["plain", "thinking", "llama"])("%s", (name) => {
         responseFormat: { type: "regex", pattern },
       }))
         expect([finish, text]).toEqual(["stop", expect.stringMatching(`^(?:${pattern})$`)])
+    const lark = 'start: "sum: " sum\nsum: N ("+" N)*\nN: /[1-9]/'
+    for (const { text, finish } of await many(name, { responseFormat: { type: "grammar", lark } }))
+      expect([finish, text]).toEqual(["stop", expect.stringMatching(/^sum: [1-9](\+[1-9])*$/)])
   }, 60_000)
 
   test("auto is text or calls, a document validates, and calls or a document are one or the other", async () => {

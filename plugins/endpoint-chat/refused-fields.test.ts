@@ -17,7 +17,7 @@ describe("a field that would change the answer and is not served", () => {
       expect(await codeAndParam({ [name]: value })).toEqual(["ok"])
   })
 
-  it.each(["grammar", "structural_tag", "whitespace_pattern"])(
+  it.each(["choices", "structural_tag", "whitespace_pattern", "constructor"])(
     "structured_outputs.%s is refused by name",
     async (name) => {
       expect(await codeAndParam({ structured_outputs: { [name]: "x" } })).toEqual([

@@ -12,7 +12,7 @@ const flag: RefusedField = { idle: [false] }
 const list: RefusedField = { idle: [[]] }
 const instead = (name: string): RefusedField => ({ instead: `use ${name}` })
 const thinking = "use chat_template_kwargs.enable_thinking"
-const onlyJson = "use response_format, guided_json, guided_choice or guided_regex"
+const otherForm = "use response_format with a JSON Schema, a regex or a grammar in Lark"
 
 /**
  * Fields of other servers' chat APIs that would change the answer and are not served. They are
@@ -54,10 +54,9 @@ export const refusedFields: Readonly<Record<string, RefusedField>> = {
   documents: list,
   chat_template: {},
   mm_processor_kwargs: { idle: [{}] },
-  guided_grammar: { instead: onlyJson },
   guided_whitespace_pattern: {},
   // SGLang
-  ebnf: { instead: onlyJson },
+  ebnf: { instead: otherForm },
   min_new_tokens: { idle: [0] },
   max_new_tokens: instead("max_tokens"),
   stop_regex: list,
@@ -66,7 +65,7 @@ export const refusedFields: Readonly<Record<string, RefusedField>> = {
   lora_path: instead("adapter"),
   input_ids: instead("messages"),
   // llama.cpp
-  grammar: { idle: [""], instead: onlyJson },
+  grammar: { idle: [""], instead: otherForm },
   repeat_penalty: { idle: [1], ...instead("repetition_penalty") },
   typical_p: { idle: [1] },
   tfs_z: { idle: [1] },
@@ -106,12 +105,21 @@ export const refusedFields: Readonly<Record<string, RefusedField>> = {
 const isIdle = ({ idle = [] }: RefusedField, value: Json): boolean =>
   value == null || idle.some((same) => JSON.stringify(same) === JSON.stringify(value))
 
-const refusedForm = { instead: "use json, choice, regex or json_object" }
-const refusedForms: typeof refusedFields = {
-  grammar: refusedForm,
-  structural_tag: refusedForm,
-  whitespace_pattern: {},
+/** Fields of `structured_outputs` that are read, or change nothing. */
+const knownForms = ["json", "regex", "choice", "grammar", "json_object", "disable_fallback"]
+const otherForms: typeof refusedFields = {
+  disable_any_whitespace: flag,
+  disable_additional_properties: flag,
 }
+const unknownForm: RefusedField = { instead: "use json, choice, regex, grammar or json_object" }
+
+/** All others are refused, as an answer would be free of what they ask for. */
+const refusedForms = (given: Json): typeof refusedFields =>
+  Object.fromEntries(
+    Object.keys(typeof given === "object" && given !== null ? given : {})
+      .filter((name) => !knownForms.includes(name))
+      .map((name) => [name, Object.hasOwn(otherForms, name) ? otherForms[name]! : unknownForm]),
+  )
 
 const firstOf = (value: Json, refused: typeof refusedFields, path = ""): ApiError | undefined => {
   if (typeof value !== "object" || value === null) return undefined
@@ -130,6 +138,7 @@ const firstOf = (value: Json, refused: typeof refusedFields, path = ""): ApiErro
 export const refusalOf = (body: Json): ApiError | undefined => {
   const { structured_outputs } = (body ?? {}) as { readonly structured_outputs?: Json }
   return (
-    firstOf(body, refusedFields) ?? firstOf(structured_outputs, refusedForms, "structured_outputs.")
+    firstOf(body, refusedFields) ??
+    firstOf(structured_outputs, refusedForms(structured_outputs), "structured_outputs.")
   )
 }

@@ -38,6 +38,7 @@ const fields: Record<keyof ChatBody, "endpoint" | "ignored" | { readonly transla
   guided_json: { translated: { type: "object" } },
   guided_regex: { translated: "a+" },
   guided_choice: { translated: ["a", "b"] },
+  guided_grammar: { translated: 'start: "a"' },
   structured_outputs: { translated: { regex: "a+" } },
   json_schema: { translated: { type: "object" } },
   regex: { translated: "a+" },

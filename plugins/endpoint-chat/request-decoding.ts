@@ -8,6 +8,7 @@ import type {
 } from "../../core/ports/model.ts"
 import type { ChatMessage } from "./message-schema.ts"
 import type { ChatBody } from "./request-schema.ts"
+import { askedFormat } from "./response-format.ts"
 import { formatsOf } from "./structured-output.ts"
 
 const toParts = (content: ChatMessage["content"]): readonly Part[] => {
@@ -88,14 +89,9 @@ const toTools = (
 }
 
 const toFormat = (body: ChatBody): Pick<ChatRequest, "responseFormat"> => {
-  const { response_format: format } = body
   const [other] = formatsOf(body)
-  if (format == null || format.type === "text") return other ? { responseFormat: other } : {}
-  const asked = format.type === "json_object" ? format : format.json_schema
-  const close = asked.close_on_length === true && { closeOnLength: true }
-  if (format.type === "json_object") return { responseFormat: { type: "json_object", ...close } }
-  const { schema, strict } = format.json_schema
-  return { responseFormat: { type: "json_schema", schema, strict: strict === true, ...close } }
+  const responseFormat = askedFormat(body.response_format) ?? other
+  return responseFormat ? { responseFormat } : {}
 }
 
 /**

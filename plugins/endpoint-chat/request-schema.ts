@@ -2,10 +2,10 @@ import { Schema } from "effect"
 import { atMostCharacters } from "../../core/characters.ts"
 import { optional } from "../../core/decode.ts"
 import { conversationProblem } from "./conversation.ts"
-import { JsonSchemaBody } from "./json-schema-limits.ts"
 import { ChatMessage } from "./message-schema.ts"
+import { ResponseFormat } from "./response-format.ts"
 import { formatProblem, structuredOutputFields } from "./structured-output.ts"
-import { Name, ToolChoice, Tools, toolsProblem } from "./tool-schema.ts"
+import { ToolChoice, Tools, toolsProblem } from "./tool-schema.ts"
 
 const between = (minimum: number, maximum: number) => Schema.isBetween({ minimum, maximum })
 const atLeastOne = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
@@ -29,30 +29,6 @@ const LogitBias = Schema.Record(Schema.String, Schema.Finite.check(between(-100,
 const Metadata = Schema.Record(Schema.String, Schema.String.check(atMostCharacters(512))).check(
   keys(/^[\s\S]{1,64}$/u, "the key must have 1 to 64 characters", 16),
 )
-
-const closeOnLength = optional(Schema.Boolean).annotate({
-  description:
-    "Near `max_tokens` the document is closed, so that it is whole where the schema allows it; `finish_reason` stays `length`.",
-  default: false,
-})
-
-const JsonSchemaFormat = Schema.Struct({
-  name: Name,
-  description: optional(Schema.String.check(atMostCharacters(16_384))),
-  schema: JsonSchemaBody,
-  strict: optional(Schema.Boolean).annotate({
-    description:
-      "A keyword that can't be kept is a 400; otherwise the schema guides as far as it can.",
-    default: false,
-  }),
-  close_on_length: closeOnLength,
-}).annotate({ identifier: "JsonSchemaFormat" })
-
-const ResponseFormat = Schema.Union([
-  Schema.Struct({ type: Schema.Literal("text") }),
-  Schema.Struct({ type: Schema.Literal("json_object"), close_on_length: closeOnLength }),
-  Schema.Struct({ type: Schema.Literal("json_schema"), json_schema: JsonSchemaFormat }),
-]).annotate({ identifier: "ResponseFormat" })
 
 const AdapterId = Schema.NonEmptyString.check(atMostCharacters(64))
 const AdapterChoice = Schema.Struct({

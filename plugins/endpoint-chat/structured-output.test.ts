@@ -42,6 +42,28 @@ describe("the form of the answer, by the names of other servers", () => {
   })
 
   it.each<[string, object]>([
+    ["guided_grammar", { guided_grammar: 'start: "a"' }],
+    ["structured_outputs.grammar", { structured_outputs: { grammar: 'start: "a"' } }],
+    ["response_format.grammar", { response_format: { type: "grammar", grammar: 'start: "a"' } }],
+  ])("%s is a grammar in Lark", async (param, more) => {
+    expect((await asked(more)).responseFormat).toEqual({
+      type: "grammar",
+      lark: 'start: "a"',
+      param,
+    })
+  })
+
+  it("response_format takes a pattern, too, and closes it where it is asked to", async () => {
+    const response_format = { type: "regex", pattern: "a+", close_on_length: true }
+    expect((await asked({ response_format })).responseFormat).toEqual({
+      type: "regex",
+      pattern: "a+",
+      param: "response_format.pattern",
+      closeOnLength: true,
+    })
+  })
+
+  it.each<[string, object]>([
     ["guided_choice", { guided_choice: ["yes", "no"] }],
     ["structured_outputs.choice", { structured_outputs: { choice: ["yes", "no"] } }],
   ])("%s is one of several texts", async (param, more) => {
@@ -57,6 +79,12 @@ describe("the form of the answer, by the names of other servers", () => {
     ["guided_regex", { guided_regex: ["a"] }],
     ["guided_regex", { guided_regex: "" }],
     ["guided_regex", { guided_regex: "a".repeat(10_001) }],
+    ["guided_grammar", { guided_grammar: "a".repeat(64 * 1024 + 1) }],
+    ["guided_grammar", { guided_grammar: "" }],
+    ["response_format.pattern", { response_format: { type: "regex" } }],
+    ["response_format.pattern", { response_format: { type: "regex", pattern: 5 } }],
+    ["response_format.grammar", { response_format: { type: "grammar", lark: "start: A" } }],
+    ["response_format.grammar", { response_format: { type: "grammar", grammar: "" } }],
     ["guided_choice", { guided_choice: [] }],
     ["guided_choice", { guided_choice: "yes" }],
     ["guided_choice[1]", { guided_choice: ["a", ""] }],
@@ -64,6 +92,8 @@ describe("the form of the answer, by the names of other servers", () => {
     ["guided_choice", { guided_json: schema, guided_choice: ["a"] }],
     ["structured_outputs.regex", { structured_outputs: { regex: "a", json: schema } }],
     ["guided_json", { guided_json: schema, response_format: { type: "json_object" } }],
+    ["guided_regex", { guided_regex: "a", response_format: { type: "regex", pattern: "a" } }],
+    ["structured_outputs.grammar", { guided_regex: "a", structured_outputs: { grammar: "a: B" } }],
   ])("a wrong %s is 400 with its path", async (param, more) => {
     expect(await codeAndParam(more)).toEqual(["invalid_request_error", param])
   })
@@ -72,6 +102,17 @@ describe("the form of the answer, by the names of other servers", () => {
     const text = { response_format: { type: "text" } }
     expect(await codeAndParam({ guided_choice: ["a"], ...text })).toEqual(["ok"])
   })
+})
+
+it.each<[string, object]>([
+  ["structured_outputs.choices", { structured_outputs: { choices: ["a"] } }],
+  ["structured_outputs.structural_tag", { structured_outputs: { structural_tag: "{}" } }],
+  [
+    "structured_outputs.disable_any_whitespace",
+    { structured_outputs: { json: schema, disable_any_whitespace: true } },
+  ],
+])("%s is not served", async (param, more) => {
+  expect(await codeAndParam(more)).toEqual(["unsupported_parameter", param])
 })
 
 describe("tool_choice allowed_tools", () => {

@@ -4,6 +4,7 @@ import { optional } from "../../core/decode.ts"
 import type { Json } from "../../core/json.ts"
 import type { ResponseFormat } from "../../core/ports/model.ts"
 import { JsonSchemaBody, oversize } from "./json-schema-limits.ts"
+import { Grammar, Pattern } from "./response-format.ts"
 
 const parsed = (text: string): Json => {
   try {
@@ -25,7 +26,6 @@ const JsonText = Schema.String.check(atMostCharacters(64 * 1024)).check(
   }),
 )
 const GivenSchema = Schema.Union([JsonSchemaBody, JsonText])
-const Pattern = Schema.String.check(Schema.isMinLength(1)).check(atMostCharacters(10_000))
 const Choices = Schema.Array(
   Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" })).check(
     atMostCharacters(1_000),
@@ -42,11 +42,13 @@ export const structuredOutputFields = {
   guided_json: optional(GivenSchema).annotate(vllm),
   guided_regex: optional(Pattern).annotate(vllm),
   guided_choice: optional(Choices).annotate(vllm),
+  guided_grammar: optional(Grammar).annotate(vllm),
   structured_outputs: optional(
     Schema.Struct({
       json: optional(GivenSchema),
       regex: optional(Pattern),
       choice: optional(Choices),
+      grammar: optional(Grammar),
       json_object: optional(Schema.Boolean),
     }),
   ).annotate(vllm),
@@ -64,6 +66,8 @@ const json = (param: string, given: unknown): readonly ResponseFormat[] =>
     : [{ type: "json_schema", schema: schemaOf(given as Json), strict: true, param }]
 const regex = (param: string, pattern: string | null | undefined): readonly ResponseFormat[] =>
   pattern == null ? [] : [{ type: "regex", pattern, param }]
+const grammar = (param: string, lark: string | null | undefined): readonly ResponseFormat[] =>
+  lark == null ? [] : [{ type: "grammar", lark, param }]
 const choice = (
   param: string,
   choices: readonly string[] | null | undefined,
@@ -76,9 +80,11 @@ export const formatsOf = (body: Fields): readonly ResponseFormat[] => {
     ...json("guided_json", body.guided_json),
     ...regex("guided_regex", body.guided_regex),
     ...choice("guided_choice", body.guided_choice),
+    ...grammar("guided_grammar", body.guided_grammar),
     ...json("structured_outputs.json", own.json),
     ...regex("structured_outputs.regex", own.regex),
     ...choice("structured_outputs.choice", own.choice),
+    ...grammar("structured_outputs.grammar", own.grammar),
     ...(own.json_object
       ? [{ type: "json_object", param: "structured_outputs.json_object" } as const]
       : []),

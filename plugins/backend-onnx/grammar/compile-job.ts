@@ -97,13 +97,19 @@ const failureOf = (text: string, compileMs: number): Compiled => {
     : { result: "refused", keyword, path: "", reason: text, compileMs }
 }
 
+/** The first line of a message, with what is wrong in a pattern that it shows over several lines. */
+const shortOf = (message: string): string => {
+  const why = /^error: (.*)$/m.exec(message)?.[1]
+  return [message.split("\n")[0]!, ...(why === undefined ? [] : [why])].join(" ").slice(0, 500)
+}
+
 const attempt = (grammar: Grammar, text: string, startedMs: number): Compiled => {
   try {
     compile(grammar.kind, text)
     return { result: "ok", grammar, compileMs: performance.now() - startedMs }
   } catch (cause) {
     if (!(cause instanceof GrammarFailed)) throw cause
-    return failureOf(cause.message.split("\n")[0]!.slice(0, 500), performance.now() - startedMs)
+    return failureOf(shortOf(cause.message), performance.now() - startedMs)
   }
 }
 

@@ -2,6 +2,7 @@ import type { Json } from "../../../core/json.ts"
 import type { ChatRequest, ToolDefinition } from "../../../core/ports/model.ts"
 import type { PromptForm } from "../chat-format/chat-prompt.ts"
 import compileJob, { type Compiled } from "../grammar/compile-job.ts"
+import { LarkRefused } from "../grammar/lark/tokens.ts"
 import { PatternRefused } from "../grammar/schema/pattern.ts"
 import { analyseSchema } from "../grammar/schema-report.ts"
 import {
@@ -10,7 +11,7 @@ import {
   documentSchema,
   grammarFor,
   mostCallsOf,
-  textRule,
+  textGrammar,
   type Wanted,
 } from "./grammar-for.ts"
 
@@ -52,6 +53,8 @@ export type NotCompiled = Exclude<Compiled, { readonly result: "ok" }>
 export type AnswerGrammarOutput =
   | { readonly constrained?: ConstrainedAnswer }
   | { readonly failed: NotCompiled; readonly param: string }
+  /** A pattern or grammar of the whole answer. `isBroken`: it is none; otherwise it can't be kept. */
+  | { readonly refused: string; readonly isBroken: boolean; readonly param: string }
 
 class Failed extends Error {
   readonly failed: NotCompiled
@@ -60,6 +63,17 @@ class Failed extends Error {
   constructor(failed: NotCompiled, param: string) {
     super(param)
     this.failed = failed
+    this.param = param
+  }
+}
+
+class TextFailed extends Error {
+  readonly isBroken: boolean
+  readonly param: string
+
+  constructor(message: string, isBroken: boolean, param: string) {
+    super(message)
+    this.isBroken = isBroken
     this.param = param
   }
 }
@@ -114,14 +128,24 @@ const documentOf = ({ responseFormat: format }: AnswerGrammarInput): Wanted["doc
 
 const textOf = ({ responseFormat: format }: AnswerGrammarInput): string | undefined => {
   try {
-    return textRule(format)
+    return textGrammar(format)
   } catch (cause) {
-    if (!(cause instanceof PatternRefused)) throw cause
-    throw new Failed(
-      { result: "refused", keyword: "pattern", path: "", reason: cause.message, compileMs: 0 },
-      paramOf(format),
-    )
+    if (cause instanceof SyntaxError) throw new TextFailed(cause.message, true, paramOf(format))
+    if (cause instanceof PatternRefused)
+      throw new TextFailed(`${cause.message} is not supported`, false, paramOf(format))
+    if (!(cause instanceof LarkRefused)) throw cause
+    throw new TextFailed(cause.message, cause.isBroken, paramOf(format))
   }
+}
+
+/** llguidance names the line and column of what it can't read. */
+const textFailure = (failed: NotCompiled, param: string): TextFailed => {
+  if (failed.result === "refused" && failed.keyword === "")
+    return new TextFailed("no text satisfies it", true, param)
+  const at = /^(?:at )?(\d+)\(\d+\): (.*)$/.exec(failed.reason)
+  return at
+    ? new TextFailed(`line ${at[1]}: ${at[2]}`, true, param)
+    : new TextFailed(`it is too complex: ${failed.reason}`, false, param)
 }
 
 /** Checks every schema, also those of tools that must not be called. */
@@ -152,9 +176,10 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
   })
   if (constrained?.grammar.kind !== "lark") return constrained
   const whole = compileJob(constrained.grammar)
-  if (whole.result !== "ok")
-    throw new Failed(whole, text === undefined ? "tools" : paramOf(input.responseFormat))
-  return constrained
+  if (whole.result === "ok") return constrained
+  throw text === undefined
+    ? new Failed(whole, "tools")
+    : textFailure(whole, paramOf(input.responseFormat))
 }
 
 /**
@@ -166,6 +191,8 @@ export default (input: AnswerGrammarInput): AnswerGrammarOutput => {
     const constrained = answerConstraint(input)
     return { ...(constrained && { constrained }) }
   } catch (cause) {
+    if (cause instanceof TextFailed)
+      return { refused: cause.message, isBroken: cause.isBroken, param: cause.param }
     if (!(cause instanceof Failed)) throw cause
     return { failed: cause.failed, param: cause.param }
   }

@@ -7,7 +7,8 @@ import {
   syntaxes,
 } from "../chat-format/call-syntax.ts"
 import type { Grammar } from "../grammar/constraint.ts"
-import { wholePattern } from "../grammar/schema/pattern.ts"
+import { readLark } from "../grammar/lark/read-lark.ts"
+import { ecmaPattern, wholePattern } from "../grammar/schema/pattern.ts"
 import {
   anyText,
   documentOf,
@@ -39,7 +40,7 @@ export interface Wanted {
   readonly forbidsCalls: boolean
   /** The JSON document: its schema, and the part of it that is enforced. */
   readonly document?: { readonly schema: Json; readonly enforced: Json }
-  /** A rule for the whole answer, which is no document. */
+  /** A grammar in Lark for the whole answer, which is no document. */
   readonly text?: string
 }
 
@@ -83,13 +84,19 @@ export const documentSchema = (format: ResponseFormat | undefined): Json | undef
   return format?.type === "json_object" ? { type: "object" } : undefined
 }
 
-/** Returns the rule of an answer that is one of several texts, or matches a pattern. */
-export const textRule = (format: ResponseFormat | undefined): string | undefined => {
-  if (format?.type === "choice") return oneOf(format.choices)
+const terminal = (rule: string): string => `start: TEXT\nTEXT: ${rule}\n`
+
+/**
+ * Returns the grammar of an answer that is one of several texts, matches a pattern, or follows a
+ * grammar of its own. Throws `SyntaxError`, `PatternRefused` or `LarkRefused`.
+ */
+export const textGrammar = (format: ResponseFormat | undefined): string | undefined => {
+  if (format?.type === "choice") return terminal(oneOf(format.choices))
+  if (format?.type === "grammar") return readLark(format.lark)
   if (format?.type !== "regex") return undefined
   // alone, too: `a)|(?:b` is a pattern only when it is wrapped
-  wholePattern(format.pattern)
-  return matching(wholePattern(`^(?:${format.pattern})$`))
+  ecmaPattern(format.pattern)
+  return terminal(matching(wholePattern(`^(?:${format.pattern})$`)))
 }
 
 /** Grammar rules for one call and for all calls, behind the trigger. */
@@ -172,7 +179,7 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Const
 /** Returns the grammar of an answer; undefined: it may be any text. */
 export const grammarFor = (wanted: Wanted): ConstrainedAnswer | undefined => {
   const { calls, document, text } = wanted
-  if (text !== undefined) return { grammar: lark(["start: TEXT", `TEXT: ${text}`]) }
+  if (text !== undefined) return { grammar: { kind: "lark", lark: text } }
   if (calls?.tools.length) return callGrammar(wanted, calls)
   if (document !== undefined) return { grammar: { kind: "schema", schema: document.schema } }
   const { trigger } = syntaxes[wanted.syntax]

@@ -34,6 +34,15 @@ const tooLarge = ({ tools = [], responseFormat }: AnswerGrammarInput): ApiError 
     : undefined
 }
 
+const refusalOf = ({
+  refused,
+  isBroken,
+  param,
+}: Extract<AnswerGrammarOutput, { readonly refused: string }>): ApiError =>
+  apiError(isBroken ? "invalid_request_error" : "unsupported_parameter", `${param}: ${refused}.`, {
+    param,
+  })
+
 /**
  * Checks tools and response format in the pool and compiles their grammar. Fails with a 400 that
  * names what can't be guaranteed.
@@ -66,6 +75,7 @@ const compileConstraint = Effect.fnUntraced(function* (
     input,
     tooLong,
   )
+  if ("refused" in found) return yield* refusalOf(found)
   return "failed" in found ? yield* asApiError(found.failed, found.param) : found.constrained
 })
 

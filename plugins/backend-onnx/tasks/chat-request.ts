@@ -21,9 +21,12 @@ export const unsupportedIn = (
       { param: "tool_choice" },
     )
   const { responseFormat } = request
-  if (responseFormat?.type === "regex" || responseFormat?.type === "choice")
-    if (callableTools(request).length)
-      return cant("calls of tools beside a pattern or choices", responseFormat.param ?? "tools")
+  const isText = ["regex", "choice", "grammar"].includes(responseFormat?.type ?? "")
+  if (isText && callableTools(request).length)
+    return cant(
+      "calls of tools beside a pattern, a grammar or choices",
+      responseFormat?.param ?? "tools",
+    )
   const { adapter } = request
   if (adapter && !adapters.includes(adapter.id)) return cant(`adapter '${adapter.id}'`, "adapter")
   return undefined
