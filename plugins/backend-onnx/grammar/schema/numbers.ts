@@ -1,16 +1,17 @@
+import { atScale, type Decimal, decimalOf, numberOf, stepAtScale } from "./decimal.ts"
 import { numberFormats } from "./formats.ts"
 import { isNumber } from "./json-value.ts"
-import type { EnforcedSchema, Keywords } from "./reading.ts"
+import { anyOf, type EnforcedSchema, type Keywords } from "./reading.ts"
+import { coarserStep, isWritableStep, multiplesBetween, shortenedBounds } from "./steps.ts"
 
-/** The largest integer used, up to which doubles and their multiples are exact. */
-const most = 999_999_999_999_999
+/** llguidance reads the digits before the point as integers of 64 bits. */
+const mostInteger = 2 ** 63
+const leastInteger = -(2 ** 63 - 1024)
+const mostNumber = 1e18
+/** llguidance reads the digits behind the point as an integer. */
+const mostDecimals = 17
 /** The margin to an exclusive bound near 0. */
 const tiny = 1e-15
-/**
- * llguidance needs a state for each remainder: with more, tokens of three digits cost too much for
- * a single mask.
- */
-const largestStep = 1_000
 
 const float = new Float64Array(1)
 const bits = new BigInt64Array(float.buffer)
@@ -28,13 +29,13 @@ const above = (value: number): number => {
 
 const below = (value: number): number => -above(-value)
 
-/** Whether a bound has few enough decimals: llguidance reads its digits as an integer. */
-const fewDigits = (value: number): boolean =>
-  (
-    /\.(\d*)/.exec(
-      value.toLocaleString("en-US", { useGrouping: false, maximumFractionDigits: 20 }),
-    )?.[1] ?? ""
-  ).length <= 17
+/** Rounds a bound inwards to as many decimals as llguidance reads. */
+const rounded = (bound: number, direction: "up" | "down"): number => {
+  const exact = decimalOf(bound)
+  return exact.scale <= mostDecimals
+    ? bound
+    : numberOf({ digits: atScale(exact, mostDecimals, direction), scale: mostDecimals }) + 0
+}
 
 interface Bound {
   readonly keyword: string
@@ -75,72 +76,67 @@ const boundsOf = (of: Keywords): readonly Bound[] => {
   ]
 }
 
-/** Whether a step is exact in both decimal and binary. */
-const isExactStep = (step: number): boolean =>
-  (Number.isInteger(step) && step <= largestStep) || [0.5, 0.25, 0.125].includes(step)
-
-const stepOf = (of: Keywords): number | undefined => {
-  const step = of.value("multipleOf", isNumber, "a number")
-  if (step === undefined) return undefined
-  if (step > 0 && isExactStep(step)) {
+/** Returns the step whose multiples are written; undefined: any number. */
+const stepOf = (of: Keywords, isInteger: boolean): Decimal | undefined => {
+  const whole: Decimal | undefined = isInteger ? { digits: 1n, scale: 0 } : undefined
+  const given = of.value("multipleOf", isNumber, "a number")
+  if (given === undefined) return whole
+  if (given <= 0) {
+    of.refuse("multipleOf", "must be above 0")
+    return whole
+  }
+  const step = isInteger ? stepAtScale(decimalOf(given), 0) : decimalOf(given)
+  if (isWritableStep(step)) {
     of.enforce("multipleOf")
     return step
   }
-  of.refuse(
-    "multipleOf",
-    step <= largestStep
-      ? "decimal steps are not exact in binary numbers, so that validators disagree about them"
-      : `steps above ${largestStep} are not kept`,
-  )
-  return undefined
+  of.guard("multipleOf")
+  return coarserStep(step)
 }
 
-const rangeOf = (of: Keywords): readonly [number, number] => {
-  let least = -most
-  let largest = most
+const rangeOf = (of: Keywords, lowest: number, highest: number): readonly [number, number] => {
+  let [least, most] = [lowest, highest]
   for (const bound of boundsOf(of)) {
-    const value = (bound.least ?? bound.most)!
-    const isBeyond = bound.least === undefined ? value < -most : value > most
-    if (isBeyond || !fewDigits(value))
-      of.refuse(
-        bound.keyword,
-        isBeyond
-          ? "beyond 15 digits numbers are not exact"
-          : "more than 17 digits behind the point",
-      )
+    const isBeyond = bound.least === undefined ? bound.most! < lowest : bound.least > highest
+    if (isBeyond) of.refuse(bound.keyword, "numbers of more than 18 digits are not written")
     else {
       of.enforce(bound.keyword)
-      least = Math.max(least, bound.least ?? -most)
-      largest = Math.min(largest, bound.most ?? most)
+      if (bound.least !== undefined) least = Math.max(least, rounded(bound.least, "up"))
+      if (bound.most !== undefined) most = Math.min(most, rounded(bound.most, "down"))
     }
   }
   for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"])
     if (typeof of.schema[keyword] === "boolean") of.enforce(keyword)
   const format = numberFormats[String(of.schema.format)]
   if (format) of.enforce("format")
-  return [Math.max(least, format?.[0] ?? least), Math.min(largest, format?.[1] ?? largest)]
+  return [Math.max(least, format?.[0] ?? least), Math.min(most, format?.[1] ?? most)]
 }
 
-const within = (least: number, largest: number, step: number): EnforcedSchema => {
-  const [from, to] = [Math.ceil(least / step) * step, Math.floor(largest / step) * step]
-  if (from > to) return false
-  return {
-    type: Number.isInteger(step) ? "integer" : "number",
-    minimum: from + 0,
-    maximum: to + 0,
-    ...(step !== 1 && { multipleOf: step }),
-  }
+const integersBetween = (least: number, most: number): EnforcedSchema => {
+  const [minimum, maximum] = [Math.ceil(least) + 0, Math.floor(most) + 0]
+  return minimum <= maximum && { type: "integer", minimum, maximum }
+}
+
+const numbersBetween = (minimum: number, maximum: number): EnforcedSchema => {
+  if (minimum > maximum) return false
+  const short = shortenedBounds(minimum, maximum)
+  return anyOf([
+    { type: "number", minimum, maximum },
+    ...(short.length > 0 ? [{ enum: short }] : []),
+  ])
 }
 
 /**
- * Reads the keywords of numbers. Numbers are written without an exponent and with at most 15
- * integer digits: none overflows or is rounded over a bound.
+ * Reads the keywords of numbers. Numbers are written without an exponent and with at most 19
+ * digits before the point: none overflows or is rounded over a bound.
  */
 export const readNumber = (of: Keywords, isInteger: boolean): EnforcedSchema => {
-  const step = stepOf(of)
-  const [least, largest] = rangeOf(of)
-  // an integer step applies to integers; a fractional step below 1 does not restrict them
-  if (step !== undefined && !(isInteger && step < 1)) return within(least, largest, step)
-  if (isInteger) return within(least, largest, 1)
-  return least > largest ? false : { type: "number", minimum: least, maximum: largest }
+  const step = stepOf(of, isInteger)
+  const [least, most] = isInteger
+    ? rangeOf(of, leastInteger, mostInteger)
+    : rangeOf(of, -mostNumber, mostNumber)
+  if (!step) return numbersBetween(least, most)
+  return step.digits === 1n && step.scale === 0 && isInteger
+    ? integersBetween(least, most)
+    : multiplesBetween(step, least, most)
 }

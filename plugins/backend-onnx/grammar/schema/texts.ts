@@ -39,21 +39,27 @@ const formatOf = (of: Keywords): string | undefined => {
   return pattern === undefined ? undefined : wholePattern(pattern)
 }
 
+const readLengths = (of: Keywords, least: number, most: number | undefined): void => {
+  if (least > longest) of.refuse("minLength", `more than ${longest} characters are not written`)
+  else if (least > longestLeast) of.guard("minLength")
+  else if (of.has("minLength")) of.enforce("minLength")
+  if (most !== undefined)
+    of.enforce(
+      "maxLength",
+      most > longest ? `at most ${longest} characters are written` : undefined,
+    )
+}
+
 /** Reads the keywords of strings. */
 export const readText = (of: Keywords): EnforcedSchema => {
   const least = of.value("minLength", isCount, "a whole number that is not negative") ?? 0
   const most = of.value("maxLength", isCount, "a whole number that is not negative")
-  if (least > longestLeast)
-    of.refuse("minLength", `more than ${longestLeast} characters are not kept`)
-  else if (of.has("minLength")) of.enforce("minLength")
-  if (most !== undefined && most > longest)
-    of.refuse("maxLength", `more than ${longest} characters are not kept`)
-  else if (most !== undefined) of.enforce("maxLength")
+  readLengths(of, least, most)
   if (most !== undefined && least > most) return false
   const patterns = [patternOf(of), formatOf(of)].filter((pattern) => pattern !== undefined)
   const lengths = {
-    ...(least > 0 && least <= longestLeast && { minLength: least }),
-    ...(most !== undefined && most <= longest && { maxLength: most }),
+    ...(least > 0 && { minLength: Math.min(least, longestLeast) }),
+    ...(most !== undefined && { maxLength: Math.min(most, longest) }),
   }
   const first: EnforcedSchema = {
     type: "string",
