@@ -11,6 +11,7 @@ import {
   isAllowed,
   sizeOf,
 } from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
+import { Matcher } from "../../plugins/backend-onnx/grammar/matcher.ts"
 import { SchemaInvalid } from "../../plugins/backend-onnx/grammar/schema/reading.ts"
 import { mostSchemaBytes } from "../../plugins/backend-onnx/grammar/schema-limits.ts"
 import { analyseSchema } from "../../plugins/backend-onnx/grammar/schema-report.ts"
@@ -175,7 +176,8 @@ export class Corpus {
         this.instance.consume(matcher, token)
         written.push(token)
       }
-      const way = closingTokens(this.instance, matcher, this.closing, mostClosing)
+      const unguarded = new Matcher(this.instance, matcher, undefined)
+      const way = closingTokens(unguarded, this.closing, mostClosing)
       if (!way) this.count.unclosed.push(`${name}: ${this.textOf(written).slice(-120)}`)
       return way && this.textOf([...written, ...way])
     } catch (cause) {

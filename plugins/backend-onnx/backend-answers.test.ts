@@ -223,19 +223,24 @@ test("results of calls are read again", async () => {
 describe("before any token, 400 names", () => {
   const refusedFor = (more: Partial<ChatRequest>) =>
     failureOf(models.plain!.task.plan(hot(more), context()))
-  const unique = { type: "object", properties: { a: { type: "array", uniqueItems: true } } }
+  const elsewhere = {
+    type: "object",
+    properties: { a: { type: "array", items: { $ref: "https://example.com/a" } } },
+  }
   test("the keyword of a strict schema that can't be kept", async () => {
     expect(
-      await refusedFor({ responseFormat: { type: "json_schema", schema: unique, strict: true } }),
+      await refusedFor({
+        responseFormat: { type: "json_schema", schema: elsewhere, strict: true },
+      }),
     ).toMatchObject({
       param: "response_format.json_schema.schema",
-      message: expect.stringContaining('"uniqueItems" at /properties/a/uniqueItems'),
+      message: expect.stringContaining('"$ref" at /properties/a/items/$ref'),
     })
     expect(
-      await refusedFor({ tools: [tools[0]!, { name: "f", parameters: unique, strict: true }] }),
+      await refusedFor({ tools: [tools[0]!, { name: "f", parameters: elsewhere, strict: true }] }),
     ).toMatchObject({
       param: "tools[1].function.parameters",
-      message: expect.stringContaining('"uniqueItems"'),
+      message: expect.stringContaining('"$ref"'),
     })
   })
   test("what is no schema of arguments, also of tools that are not called", async () => {
@@ -275,7 +280,10 @@ describe("before any token, 400 names", () => {
       hot(
         {
           tools: [
-            { name: "f", parameters: { ...unique, required: ["a"], additionalProperties: false } },
+            {
+              name: "f",
+              parameters: { ...elsewhere, required: ["a"], additionalProperties: false },
+            },
           ],
           toolChoice: { name: "f" },
           maxTokens: 300,

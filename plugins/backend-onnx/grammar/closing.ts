@@ -1,5 +1,5 @@
 import type { ClosingTokens } from "./closing-tokens.ts"
-import type { GrammarInstance, MatcherHandle } from "./grammar-instance.ts"
+import type { Matcher } from "./matcher.ts"
 
 /**
  * Limits of tokens tried in one state and of masks computed in one search, which is a heuristic,
@@ -15,13 +15,12 @@ const mostMasks = 6_000
  * deepening). It ends where the text may end, even if more could follow.
  */
 export const closingTokens = (
-  instance: GrammarInstance,
-  matcher: MatcherHandle,
+  matcher: Matcher,
   tokens: ClosingTokens,
   most: number,
 ): readonly number[] | undefined => {
   for (const inTurn of [false, true]) {
-    const straight = search(instance, matcher, tokens, {
+    const straight = search(matcher, tokens, {
       limit: most,
       wide: 1,
       masks: most + 1,
@@ -31,7 +30,7 @@ export const closingTokens = (
   }
   const bounds = { limit: 1, wide: widest, masks: mostMasks, inTurn: false }
   while (bounds.limit <= most && bounds.masks > 0) {
-    const found = search(instance, matcher, tokens, bounds)
+    const found = search(matcher, tokens, bounds)
     if (found || bounds.limit === most) return found
     bounds.limit = Math.min(most, bounds.limit + (bounds.limit < 8 ? 1 : bounds.limit))
   }
@@ -54,47 +53,39 @@ interface SearchState {
 }
 
 const search = (
-  instance: GrammarInstance,
-  from: MatcherHandle,
+  from: Matcher,
   tokens: ClosingTokens,
   bounds: Bounds,
 ): readonly number[] | undefined => {
-  const matcher = instance.clone(from)
+  const matcher = from.clone()
   try {
-    if (instance.isAccepting(matcher)) return []
+    if (matcher.isAccepting()) return []
     const way: number[] = []
-    const states: SearchState[] = [extend(instance, matcher, tokens, bounds)]
+    const states: SearchState[] = [extend(matcher, tokens, bounds)]
     while (states.length > 0) {
       const next = bounds.masks > 0 ? states.at(-1)!.untried.shift() : undefined
       if (next === undefined) {
         states.pop()
-        if (way.pop() !== undefined) instance.rollback(matcher, 1)
-      } else if (instance.consume(matcher, next)) {
+        if (way.pop() !== undefined) matcher.rollback(1)
+      } else if (matcher.consume(next)) {
         way.push(next)
-        if (instance.isAccepting(matcher)) return way
-        states.push(
-          way.length < bounds.limit ? extend(instance, matcher, tokens, bounds) : { untried: [] },
-        )
+        if (matcher.isAccepting()) return way
+        states.push(way.length < bounds.limit ? extend(matcher, tokens, bounds) : { untried: [] })
       }
     }
     return undefined
   } finally {
-    instance.free(matcher)
+    matcher.free()
   }
 }
 
 /** Finds the forced bytes on a clone, because asking for them advances the matcher. */
-const extend = (
-  instance: GrammarInstance,
-  matcher: MatcherHandle,
-  tokens: ClosingTokens,
-  bounds: Bounds,
-): SearchState => {
+const extend = (matcher: Matcher, tokens: ClosingTokens, bounds: Bounds): SearchState => {
   bounds.masks--
-  const mask = instance.mask(matcher).slice()
-  const clone = instance.clone(matcher)
-  const forced = instance.forced(clone)
-  instance.free(clone)
+  const mask = matcher.mask().slice()
+  const clone = matcher.clone()
+  const forced = clone.forced()
+  clone.free()
   const along = forced.length > 0 ? tokens.along(mask, forced) : undefined
   if (along !== undefined) return { untried: [along] }
   return {

@@ -4,19 +4,35 @@ import { ClosingTokens } from "./closing-tokens.ts"
 import type { Grammar } from "./constraint.ts"
 import { GrammarInstance, type MatcherHandle } from "./grammar-instance.ts"
 import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
-import type { Guards } from "./schema/guards.ts"
+import { GuardedAnswer } from "./guards/answer-guard.ts"
+import { GuardedTokens } from "./guards/guarded-tokens.ts"
+import { AnswerGuard, Matcher } from "./matcher.ts"
 import { analyseSchema } from "./schema-report.ts"
 import { webAssembly } from "./web-assembly.ts"
 
 /**
- * The grammar as llguidance's text: of a schema, the part that can be enforced. Whether that is all
- * of it was checked by the plan.
+ * The grammar as llguidance's text: of a schema, the part that can be enforced, and what is checked
+ * beside it. Whether that is all of it was checked by the plan.
  */
-const readGrammar = (grammar: Grammar): { readonly text: string; readonly guards?: Guards } => {
-  if (grammar.kind === "lark") return { text: grammar.lark }
+const readGrammar = (
+  grammar: Grammar,
+): { readonly text: string; readonly guarded?: GuardedAnswer } => {
+  if (grammar.kind === "lark") {
+    const documents = (grammar.documents ?? []).flatMap((document) => {
+      const { guards } = analyseSchema(document.schema)
+      return guards ? [{ ...document, guards }] : []
+    })
+    return {
+      text: grammar.lark,
+      ...(documents.length > 0 && { guarded: new GuardedAnswer(documents) }),
+    }
+  }
   const { enforced, guards } = analyseSchema(grammar.schema)
   if (!enforced) throw new GrammarFailed("no document satisfies the schema")
-  return { text: JSON.stringify(enforced), ...(guards && { guards }) }
+  return {
+    text: JSON.stringify(enforced),
+    ...(guards && { guarded: new GuardedAnswer([{ before: "", guards }]) }),
+  }
 }
 
 /** The number of compiled grammars kept for later answers with the same grammar (LRU). */
@@ -36,7 +52,7 @@ interface Open {
   handle: MatcherHandle
   generation: number
   /** What is checked on finished values. */
-  readonly guards?: Guards
+  readonly guard: AnswerGuard | undefined
 }
 
 const isTrap = (cause: unknown): boolean =>
@@ -50,6 +66,8 @@ const isTrap = (cause: unknown): boolean =>
 export class Matchers {
   private readonly vocabulary: GrammarVocabulary
   private readonly closing: ClosingTokens
+  /** Made for the first grammar that needs it. */
+  private guarding: GuardedTokens | undefined
   private instance: GrammarInstance
   private generation = 0
   private readonly open = new Map<number, Open>()
@@ -70,7 +88,7 @@ export class Matchers {
   /** Throws `GrammarFailed`. */
   add(id: number, grammar: Grammar): void {
     if (this.instance.memoryBytes > mostMemoryBytes) this.restart()
-    const { text, guards } = readGrammar(grammar)
+    const { text, guarded } = readGrammar(grammar)
     const key = `${grammar.kind} ${text}`
     if (this.trapped.has(key)) throw new GrammarFailed("the grammar can't be run")
     this.guarded(key, () =>
@@ -79,7 +97,7 @@ export class Matchers {
         tokens: [],
         handle: this.instance.clone(this.compiled(key)),
         generation: this.generation,
-        ...(guards && { guards }),
+        guard: guarded && new AnswerGuard(guarded, this.guardedTokens()),
       }),
     )
   }
@@ -87,24 +105,22 @@ export class Matchers {
   accept(id: number, token: number): void {
     const open = this.get(id)
     if (this.vocabulary.endTokens.includes(token)) return
-    if (!this.run(open, (handle) => this.instance.consume(handle, token)))
+    if (!this.run(open, (matcher) => matcher.consume(token)))
       throw new GrammarFailed(`the grammar does not allow token ${token} here`)
     open.tokens.push(token)
   }
 
   /** Valid until the next call. */
   mask(id: number): Uint32Array {
-    return this.run(this.get(id), (handle) => this.instance.mask(handle))
+    return this.run(this.get(id), (matcher) => matcher.mask())
   }
 
   isComplete(id: number): boolean {
-    return this.run(this.get(id), (handle) => this.instance.isAccepting(handle))
+    return this.run(this.get(id), (matcher) => matcher.isAccepting())
   }
 
   closingOf(id: number, most: number): readonly number[] | undefined {
-    return this.run(this.get(id), (handle) =>
-      closingTokens(this.instance, handle, this.closing, most),
-    )
+    return this.run(this.get(id), (matcher) => closingTokens(matcher, this.closing, most))
   }
 
   release(id: number): void {
@@ -123,11 +139,11 @@ export class Matchers {
    * Runs a call on a matcher. Clones share the lexer's states, which are limited: when the shared
    * lexer is full, it tries once more with a fresh one.
    */
-  private run<A>(open: Open, use: (handle: MatcherHandle) => A): A {
+  private run<A>(open: Open, use: (matcher: Matcher) => A): A {
     const once = () =>
       this.guarded(open.key, () => {
         if (open.generation !== this.generation) this.rebuild(open)
-        return use(open.handle)
+        return use(new Matcher(this.instance, open.handle, open.guard))
       })
     try {
       return once()
@@ -138,6 +154,11 @@ export class Matchers {
       open.generation = -1
       return once()
     }
+  }
+
+  private guardedTokens(): GuardedTokens {
+    this.guarding ??= new GuardedTokens(this.vocabulary)
+    return this.guarding
   }
 
   private rebuild(open: Open): void {

@@ -7,6 +7,7 @@ import { PatternRefused } from "../grammar/schema/pattern.ts"
 import { analyseSchema } from "../grammar/schema-report.ts"
 import {
   type ConstrainedAnswer,
+  type ConstrainedTool,
   callableTools,
   documentSchema,
   grammarFor,
@@ -80,14 +81,21 @@ class TextFailed extends Error {
 
 // keyed by the compiled result, which is the same object for the same schema; each thread of the
 // pool has its own
-const enforcedBy = new WeakMap<Compiled, Json>()
+const enforcedBy = new WeakMap<Compiled, Enforced>()
 
-const enforcedOf = (found: Compiled, kept: Json): Json => {
+interface Enforced {
+  readonly enforced: Json
+  /** Whether finished values are checked by the schema. */
+  readonly isChecked: boolean
+}
+
+const enforcedOf = (found: Compiled, kept: Json): Enforced => {
   const known = enforcedBy.get(found)
   if (known !== undefined) return known
-  const enforced = analyseSchema(kept).enforced ?? {}
-  enforcedBy.set(found, enforced)
-  return enforced
+  const { enforced = {}, guards } = analyseSchema(kept)
+  const fresh = { enforced, isChecked: guards !== undefined }
+  enforcedBy.set(found, fresh)
+  return fresh
 }
 
 /** Returns the part of a schema that llguidance enforces, alone or inside another grammar. */
@@ -95,14 +103,17 @@ const compiled = (
   schema: Json,
   isStrict: boolean,
   param: string,
-): { readonly schema: Json; readonly enforced: Json } => {
+): Enforced & { readonly schema: Json } => {
   const found = compileJob({ kind: "schema", schema, isStrict })
   if (found.result !== "ok") throw new Failed(found, param)
   const kept = found.grammar.kind === "schema" ? found.grammar.schema : schema
-  return { schema: kept, enforced: enforcedOf(found, kept) }
+  return { schema: kept, ...enforcedOf(found, kept) }
 }
 
-const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Json => {
+const argumentsOf = (
+  { parameters, strict }: ToolDefinition,
+  param: string,
+): Pick<ConstrainedTool, "schema" | "checkedBy"> => {
   const schema = argumentsSchema(parameters)
   if (schema === undefined)
     throw new Failed(
@@ -110,10 +121,11 @@ const argumentsOf = ({ parameters, strict }: ToolDefinition, param: string): Jso
       param,
     )
   const kept = compiled(schema, strict === true, param)
+  const checked = kept.isChecked ? { checkedBy: kept.schema } : {}
   // a schema that is kept only in part may keep nothing: arguments are still an object
   return Object.keys(kept.schema as object).length
-    ? kept.enforced
-    : { ...(kept.enforced as Readonly<Record<string, Json>>), type: "object" }
+    ? { schema: kept.enforced, ...checked }
+    : { schema: { ...(kept.enforced as Readonly<Record<string, Json>>), type: "object" } }
 }
 
 const paramOf = (format: AnswerGrammarInput["responseFormat"]): string =>
@@ -165,7 +177,7 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
     ...form,
     ...(callable.length && {
       calls: {
-        tools: callable.map(({ name }) => ({ name, schema: schemas.get(name)! })),
+        tools: callable.map(({ name }) => ({ name, ...schemas.get(name)! })),
         isRequired,
         most: mostCallsOf(input),
       },

@@ -6,7 +6,7 @@ import {
   type SyntaxName,
   syntaxes,
 } from "../chat-format/call-syntax.ts"
-import type { Grammar } from "../grammar/constraint.ts"
+import type { EmbeddedDocument, Grammar } from "../grammar/constraint.ts"
 import { readLark } from "../grammar/lark/read-lark.ts"
 import { ecmaPattern, wholePattern } from "../grammar/schema/pattern.ts"
 import {
@@ -24,6 +24,8 @@ import {
 export interface ConstrainedTool {
   readonly name: string
   readonly schema: Json
+  /** The schema that finished values are checked by, where `schema` is not all of it. */
+  readonly checkedBy?: Json
 }
 
 export interface Wanted {
@@ -39,7 +41,12 @@ export interface Wanted {
   /** The request has tools that must not be called. */
   readonly forbidsCalls: boolean
   /** The JSON document: its schema, and the part of it that is enforced. */
-  readonly document?: { readonly schema: Json; readonly enforced: Json }
+  readonly document?: {
+    readonly schema: Json
+    readonly enforced: Json
+    /** Whether finished values are checked by the schema. */
+    readonly isChecked?: boolean
+  }
   /** A grammar in Lark for the whole answer, which is no document. */
   readonly text?: string
 }
@@ -99,6 +106,31 @@ export const textGrammar = (format: ResponseFormat | undefined): string | undefi
   return terminal(matching(wholePattern(`^(?:${format.pattern})$`)))
 }
 
+const beforeArguments = (name: string, key: CallSyntax["argumentsKey"]): string =>
+  `{"name": ${JSON.stringify(name)}, "${key}": `
+
+/** The arguments, and the document beside calls, whose finished values are checked. */
+const checkedDocuments = (
+  { trigger, argumentsKey }: CallSyntax,
+  { markers, document }: Wanted,
+  { tools, isRequired }: NonNullable<Wanted["calls"]>,
+): readonly EmbeddedDocument[] => {
+  const isFixed = trigger === undefined || (isRequired && document === undefined)
+  const sign = isFixed
+    ? {}
+    : { trigger: Object.hasOwn(markers, trigger) ? markers[trigger]! : trigger }
+  return [
+    ...tools.flatMap(({ name, checkedBy }) =>
+      checkedBy === undefined
+        ? []
+        : [{ schema: checkedBy, before: beforeArguments(name, argumentsKey), ...sign }],
+    ),
+    ...(document?.isChecked && !isRequired
+      ? [{ schema: document.schema, before: "", ...sign }]
+      : []),
+  ]
+}
+
 /** Grammar rules for one call and for all calls, behind the trigger. */
 const callRules = (
   { open, close, separator, repeat, trigger = "", argumentsKey }: CallSyntax,
@@ -119,7 +151,7 @@ const callRules = (
     `group: ${group}`,
     `item: ${tools.map((_, index) => `call_${index}`).join(" | ")}`,
     ...tools.flatMap(({ name, schema }, index) => [
-      `call_${index}: ${literal(`{"name": ${JSON.stringify(name)}, "${argumentsKey}": `)} arguments_${index} "}"`,
+      `call_${index}: ${literal(beforeArguments(name, argumentsKey))} arguments_${index} "}"`,
       `arguments_${index}: ${documentOf(schema)}`,
     ]),
   ]
@@ -147,9 +179,10 @@ const freeRules = (syntax: CallSyntax, markers: Wanted["markers"]): readonly str
   ]
 }
 
-const lark = (rules: readonly string[]): Grammar => ({
+const lark = (rules: readonly string[], documents: readonly EmbeddedDocument[] = []): Grammar => ({
   kind: "lark",
   lark: `${rules.join("\n")}\n`,
+  ...(documents.length > 0 && { documents }),
 })
 
 const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): ConstrainedAnswer => {
@@ -158,19 +191,19 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Const
   const syntax = document === undefined ? own : besideDocument(own)
   const rules = callRules(syntax, calls.tools, calls.most, markers)
   const called = sequence(begin(syntax, markers), "calls")
+  const checked = checkedDocuments(syntax, wanted, calls)
   if (calls.isRequired)
-    return { grammar: lark([`start: WS? ${called}`, "WS: /\\n{1,2}/", ...rules]), syntax }
+    return { grammar: lark([`start: WS? ${called}`, "WS: /\\n{1,2}/", ...rules], checked), syntax }
   if (document !== undefined)
     return {
-      grammar: lark([
-        `start: ${called} | document`,
-        `document: ${documentOf(document.enforced)}`,
-        ...rules,
-      ]),
+      grammar: lark(
+        [`start: ${called} | document`, `document: ${documentOf(document.enforced)}`, ...rules],
+        checked,
+      ),
       syntax,
     }
   return {
-    grammar: lark([...freeRules(syntax, markers), ...rules]),
+    grammar: lark([...freeRules(syntax, markers), ...rules], checked),
     syntax,
     freeUntil: syntax.trigger ?? '{"name": "',
   }

@@ -39,7 +39,7 @@ const enforcedIn = (token: LarkToken): Json => {
       const { keyword, path, reason = "" } = refused
       beyond(line, `the keyword "${keyword}" at ${path} can't be kept: ${reason}`)
     }
-    const [guarded] = guards?.paths ?? []
+    const [guarded] = guards?.keywords.keys() ?? []
     if (guarded !== undefined)
       beyond(line, `what the schema asks for at "${guarded}" is kept only in a json_schema format`)
     if (!enforced) return broken(line, "no document satisfies the schema")

@@ -1,5 +1,7 @@
-import { isCount, isObject } from "./json-value.ts"
-import type { EnforcedSchema, Keywords } from "./reading.ts"
+import type { SchemaDocument } from "./document.ts"
+import { fewValues } from "./few-values.ts"
+import { isCount, isNumber, isObject } from "./json-value.ts"
+import type { EnforcedSchema, Keywords, Reading } from "./reading.ts"
 
 const isBoolean = (value: unknown): value is boolean => typeof value === "boolean"
 
@@ -37,16 +39,37 @@ const itemsOf = (
   return { fixed, rest }
 }
 
-const refuseSets = (of: Keywords, most: number): void => {
-  if (of.value("uniqueItems", isBoolean, "true or false") === true && most > 1)
-    of.refuse("uniqueItems", "what was written before is not compared")
-  else if (of.has("uniqueItems")) of.enforce("uniqueItems")
-  if (!of.has("contains"))
-    for (const keyword of ["minContains", "maxContains"].filter((one) => of.has(one)))
-      of.note(keyword, "means nothing without contains")
-  else if (of.schema.minContains === 0 && !of.has("maxContains"))
+/** Returns how many different items there can be, where they are few. */
+const readUnique = (of: Keywords, document: SchemaDocument, most: number): number => {
+  const isSet = of.value("uniqueItems", isBoolean, "true or false") === true
+  if (!isSet || most <= 1) {
+    if (of.has("uniqueItems")) of.enforce("uniqueItems")
+    return Number.POSITIVE_INFINITY
+  }
+  of.guard("uniqueItems", "each item is compared when it is finished")
+  const hasOneSchema = of.has("items") && !Array.isArray(of.schema.items)
+  return hasOneSchema && !of.has("prefixItems")
+    ? (fewValues(document, of.inside("items"))?.length ?? Number.POSITIVE_INFINITY)
+    : Number.POSITIVE_INFINITY
+}
+
+/** Returns the least number of items that `contains` asks for. */
+const readContains = (of: Keywords): number => {
+  const counts = ["minContains", "maxContains"].filter((one) => of.has(one))
+  if (!of.has("contains")) {
+    for (const keyword of counts) of.note(keyword, "means nothing without contains")
+    return 0
+  }
+  for (const keyword of counts) {
+    of.value(keyword, isCount, "a whole number that is not negative")
+    of.enforce(keyword, "counted when the array is finished")
+  }
+  if (of.schema.minContains === 0 && !of.has("maxContains")) {
     of.note("contains", "minContains is 0")
-  else of.refuse("contains", "items are not counted by what they are")
+    return 0
+  }
+  of.guard("contains", "counted when the array is finished")
+  return isNumber(of.schema.minContains) ? of.schema.minContains : 1
 }
 
 const restOf = (of: Keywords, given: EnforcedSchema): EnforcedSchema => {
@@ -57,7 +80,7 @@ const restOf = (of: Keywords, given: EnforcedSchema): EnforcedSchema => {
   if (all === true || (isObject(all) && Object.keys(all).length === 0) || isCovered)
     of.enforce("unevaluatedItems", "nothing is left for it")
   else if ([...applicators, "contains"].some((keyword) => of.has(keyword)))
-    of.refuse("unevaluatedItems", "beside keywords that evaluate items")
+    of.guard("unevaluatedItems")
   else {
     of.enforce("unevaluatedItems")
     return of.read("unevaluatedItems")
@@ -66,17 +89,19 @@ const restOf = (of: Keywords, given: EnforcedSchema): EnforcedSchema => {
 }
 
 /** Keywords of arrays. */
-export const readArray = (of: Keywords): EnforcedSchema => {
-  const least = of.value("minItems", isCount, "a whole number that is not negative") ?? 0
+export const readArray = (of: Keywords, { document }: Reading): EnforcedSchema => {
+  const given = of.value("minItems", isCount, "a whole number that is not negative") ?? 0
   const most = of.value("maxItems", isCount, "a whole number that is not negative")
   for (const keyword of ["minItems", "maxItems"]) if (of.has(keyword)) of.enforce(keyword)
   const { fixed, rest } = itemsOf(of)
   const items = restOf(of, rest)
-  refuseSets(of, most ?? (items === false ? fixed.length : Number.POSITIVE_INFINITY))
-  if (most !== undefined && least > most) return false
+  const possible = most ?? (items === false ? fixed.length : Number.POSITIVE_INFINITY)
+  const bound = Math.min(most ?? Number.POSITIVE_INFINITY, readUnique(of, document, possible))
+  const least = Math.max(given, readContains(of))
+  if (least > bound) return false
   const bounds = {
     ...(least > 0 && { minItems: least }),
-    ...(most !== undefined && { maxItems: most }),
+    ...(bound < Number.POSITIVE_INFINITY && { maxItems: bound }),
   }
   return {
     type: "array",

@@ -9,8 +9,8 @@ import { ecmaPattern } from "./pattern.ts"
  */
 export interface Guards {
   readonly document: SchemaDocument
-  /** Paths of the schemas that hold a guarded keyword. Never empty. */
-  readonly paths: ReadonlySet<string>
+  /** The guarded keywords by the path of the schema that holds them. Never empty. */
+  readonly keywords: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 export interface Subschema {

@@ -37,3 +37,13 @@ export const isEqual = (a: Json, b: Json): boolean => {
     names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
   )
 }
+
+/** Returns a text that is equal for values which JSON Schema holds equal. */
+export const canonicalText = (value: Json): string => {
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`
+  if (!isObject(value)) return JSON.stringify(value)
+  const parts = Object.keys(value)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonicalText(value[name])}`)
+  return `{${parts.join(",")}}`
+}

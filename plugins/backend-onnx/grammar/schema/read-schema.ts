@@ -95,7 +95,7 @@ class Reader implements Reading {
     string,
     { readonly name: string; readonly place: SchemaLocation }
   >()
-  private readonly guarded = new Set<string>()
+  private readonly guarded = new Map<string, Set<string>>()
   private schemas = 0
   private depth = 0
 
@@ -111,7 +111,7 @@ class Reader implements Reading {
     return {
       verdicts: [...this.verdicts.values()],
       enforced: withoutDeadEnds(root, defs),
-      ...(this.guarded.size > 0 && { guards: { document: this.document, paths: this.guarded } }),
+      ...(this.guarded.size > 0 && { guards: { document: this.document, keywords: this.guarded } }),
     }
   }
 
@@ -137,7 +137,9 @@ class Reader implements Reading {
       this.say(place, keyword, "refused", obstacle)
       return
     }
-    this.guarded.add(place.path)
+    const known = this.guarded.get(place.path)
+    if (known) known.add(keyword)
+    else this.guarded.set(place.path, new Set([keyword]))
     this.say(place, keyword, "enforced", reason)
   }
 
@@ -232,7 +234,7 @@ class Reader implements Reading {
   private ofType(of: Keywords, type: string): EnforcedSchema {
     if (type === "number" || type === "integer") return readNumber(of, type === "integer")
     if (type === "string") return readText(of)
-    if (type === "array") return readArray(of)
+    if (type === "array") return readArray(of, this)
     return type === "object" ? readObject(of, this) : { type }
   }
 

@@ -1,0 +1,106 @@
+import { expect, test } from "vitest"
+import type { Json } from "../../../../core/json.ts"
+import { byteVocabulary, isAllowed } from "../grammar-vocabulary.ts"
+import { analyseSchema } from "../schema-report.ts"
+import { inlineConstraints } from "../testing/inline-constraints.ts"
+
+const end = 256
+const constraints = inlineConstraints(byteVocabulary())
+
+/** How far a text can be written: up to the byte that no mask allows, or to its end. */
+const written = (schema: Json, text: string): string => {
+  const constraint = constraints.open({ kind: "schema", schema })
+  const bytes = Buffer.from(text)
+  try {
+    for (const [i, byte] of bytes.entries()) {
+      if (!isAllowed(constraint.mask(), byte)) return bytes.subarray(0, i).toString()
+      constraint.accept(byte)
+    }
+    const mayEnd = isAllowed(constraint.mask(), end)
+    expect(mayEnd).toBe(constraint.isComplete())
+    return mayEnd ? `${text}$` : text
+  } finally {
+    constraint.release()
+  }
+}
+
+const set = { type: "array", items: { type: "integer" }, uniqueItems: true }
+
+test("a guarded keyword is enforced, and says how", () => {
+  const { keywords, refused, guards } = analyseSchema(set)
+  expect(refused).toBeUndefined()
+  expect(guards).toBeDefined()
+  expect(keywords.find(({ keyword }) => keyword === "uniqueItems")).toMatchObject({
+    verdict: "enforced",
+    reason: expect.stringMatching(/finished/),
+  })
+  expect(analyseSchema({ ...set, uniqueItems: false }).guards).toBeUndefined()
+})
+
+test("an item that was written before can't be finished", () => {
+  expect(written(set, "[1,2,12]")).toBe("[1,2,12]$")
+  expect(written(set, "[1,2,1]")).toBe("[1,2,1")
+  expect(written(set, "[1,2,1,")).toBe("[1,2,1")
+  expect(written(set, "[1, 2, 1 ]")).toBe("[1, 2, 1")
+  const texts = { type: "array", items: { type: "string" }, uniqueItems: true }
+  expect(written(texts, '["a","é","ab"]')).toBe('["a","é","ab"]$')
+  expect(written(texts, '["é","a\\n","é')).toBe('["é","a\\n","é')
+  expect(written(texts, '["é","é"')).toBe('["é","é')
+  const objects = { type: "array", uniqueItems: true }
+  expect(written(objects, '[{"a":1,"b":[]},{"b":[],"a":1.0}]')).toBe(
+    '[{"a":1,"b":[]},{"b":[],"a":1.0',
+  )
+})
+
+test("of few values, only those are begun that were not written", () => {
+  const colours = {
+    type: "array",
+    items: { enum: ["red", "rose", "green"] },
+    uniqueItems: true,
+    minItems: 2,
+  }
+  expect(written(colours, '["red","red"]')).toBe('["red","r')
+  expect(written(colours, '["red","rose","g')).toBe('["red","rose","g')
+  expect(written(colours, '["red","rose","r')).toBe('["red","rose","')
+  expect(written(colours, '["red","rose","green",')).toBe('["red","rose","green"')
+  expect(analyseSchema({ ...colours, minItems: 4 }).enforced).toBeUndefined()
+})
+
+test("items are counted by what they are", () => {
+  const some = {
+    type: "array",
+    items: { type: "integer" },
+    contains: { minimum: 5 },
+    maxContains: 2,
+  }
+  expect(written(some, "[1,2]")).toBe("[1,2")
+  expect(written(some, "[1,7]")).toBe("[1,7]$")
+  expect(written(some, "[7,7,1,8]")).toBe("[7,7,1,8")
+})
+
+test("a document within an answer is checked, too", () => {
+  const before = '{"name": "f", "arguments": '
+  const schema = { type: "object", properties: { a: set }, additionalProperties: false }
+  const text = (inner: string) => `see <call>${before}${inner}}</call>`
+  const lark = [
+    'start: TEXT "<call>" call "</call>"',
+    "TEXT: /[a-z ]*/",
+    `call: ${JSON.stringify(before)} doc "}"`,
+    `doc: %json ${JSON.stringify(analyseSchema(schema).enforced)}`,
+  ].join("\n")
+  const write = (whole: string): string => {
+    const documents = [{ schema, before, trigger: "<call>" }]
+    const constraint = constraints.open({ kind: "lark", lark, documents })
+    let at = 0
+    for (const byte of Buffer.from(whole)) {
+      if (!isAllowed(constraint.mask(), byte)) break
+      constraint.accept(byte)
+      at++
+    }
+    const isWhole = at === whole.length && constraint.isComplete()
+    constraint.release()
+    return whole.slice(0, at) + (isWhole ? "$" : "")
+  }
+  expect(write(text('{"a":[1,2]}'))).toBe(`${text('{"a":[1,2]}')}$`)
+  expect(write(text('{"a":[1,1]}'))).toBe(`see <call>${before}{"a":[1,1`)
+})

@@ -1,0 +1,89 @@
+import type { GrammarInstance, MatcherHandle } from "./grammar-instance.ts"
+import type { AnswerState, GuardedAnswer } from "./guards/answer-guard.ts"
+import type { GuardedTokens } from "./guards/guarded-tokens.ts"
+
+/** Follows the documents of one answer, token by token. */
+export class AnswerGuard {
+  private readonly answer: GuardedAnswer
+  private readonly tokens: GuardedTokens
+  /** The state after each token; the first is the beginning. */
+  private readonly states: AnswerState[]
+
+  constructor(answer: GuardedAnswer, tokens: GuardedTokens, states = [answer.start]) {
+    this.answer = answer
+    this.tokens = tokens
+    this.states = states
+  }
+
+  get mayEnd(): boolean {
+    return this.answer.mayEnd(this.states.at(-1)!)
+  }
+
+  /** False: the token finishes something that is not accepted. */
+  take(token: number): boolean {
+    const next = this.answer.take(this.states.at(-1)!, token, this.tokens.textOf(token))
+    if (next) this.states.push(next)
+    return next !== undefined
+  }
+
+  narrow(mask: Uint32Array): void {
+    this.tokens.narrow(mask, this.answer, this.states.at(-1)!)
+  }
+
+  rollback(count: number): void {
+    this.states.length -= count
+  }
+
+  clone(): AnswerGuard {
+    return new AnswerGuard(this.answer, this.tokens, [this.states.at(-1)!])
+  }
+}
+
+/** A matcher of an instance with what is checked beside its grammar. Free it in the end. */
+export class Matcher {
+  readonly handle: MatcherHandle
+  private readonly instance: GrammarInstance
+  private readonly guard: AnswerGuard | undefined
+
+  constructor(instance: GrammarInstance, handle: MatcherHandle, guard: AnswerGuard | undefined) {
+    this.instance = instance
+    this.handle = handle
+    this.guard = guard
+  }
+
+  clone(): Matcher {
+    return new Matcher(this.instance, this.instance.clone(this.handle), this.guard?.clone())
+  }
+
+  /** Valid until the next call. */
+  mask(): Uint32Array {
+    const mask = this.instance.mask(this.handle)
+    this.guard?.narrow(mask)
+    return mask
+  }
+
+  consume(token: number): boolean {
+    if (!this.instance.consume(this.handle, token)) return false
+    if (this.guard?.take(token) !== false) return true
+    this.instance.rollback(this.handle, 1)
+    return false
+  }
+
+  isAccepting(): boolean {
+    return this.guard?.mayEnd !== false && this.instance.isAccepting(this.handle)
+  }
+
+  rollback(count: number): void {
+    this.instance.rollback(this.handle, count)
+    this.guard?.rollback(count)
+  }
+
+  /** Returns the bytes that the grammar forces. Call it on a clone only, as it advances. */
+  forced(): Uint8Array {
+    return this.instance.forced(this.handle)
+  }
+
+  free(): void {
+    this.instance.free(this.handle)
+  }
+}

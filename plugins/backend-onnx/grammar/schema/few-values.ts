@@ -1,0 +1,63 @@
+import type { Json } from "../../../../core/json.ts"
+import { acceptsValue } from "./accepts.ts"
+import type { SchemaDocument, SchemaLocation } from "./document.ts"
+import { canonicalText, isNumber, isObject, type JsonObject } from "./json-value.ts"
+
+/** More values are not enumerated. */
+const mostValues = 1_000
+const deepest = 16
+
+/**
+ * Returns all values of a schema that has only a few, none of them an array or object, each once.
+ * Undefined: they are more, or it is not known.
+ */
+export const fewValues = (
+  document: SchemaDocument,
+  place: SchemaLocation,
+): readonly Json[] | undefined => {
+  const listed = listedValues(document, place, 0)
+  if (!listed || listed.length > mostValues) return undefined
+  const distinct = new Map(listed.map((value) => [canonicalText(value), value]))
+  const values = [...distinct.values()].filter((value) => acceptsValue(document, place, value))
+  return values.every((value) => typeof value !== "object" || value === null) ? values : undefined
+}
+
+/** A superset of the values, if it is small. */
+const listedValues = (
+  document: SchemaDocument,
+  place: SchemaLocation,
+  depth: number,
+): readonly Json[] | undefined => {
+  const { schema } = place
+  if (!isObject(schema) || depth > deepest) return undefined
+  const again = (other: SchemaLocation) => listedValues(document, other, depth + 1)
+  const plain = plainValues(schema)
+  if (plain) return plain
+  const target = typeof schema.$ref === "string" ? document.follow(schema.$ref, place) : undefined
+  const referred = target && again(target)
+  if (referred) return referred
+  const branches = (keyword: string) =>
+    Array.isArray(schema[keyword])
+      ? (schema[keyword] as Json[]).map((_, i) => again(document.at(place, keyword, i)))
+      : []
+  const part = branches("allOf").find((values) => values !== undefined)
+  if (part) return part
+  for (const keyword of ["anyOf", "oneOf"]) {
+    const options = branches(keyword)
+    if (options.length > 0 && options.every((values) => values !== undefined)) return options.flat()
+  }
+  return undefined
+}
+
+const plainValues = (schema: JsonObject): readonly Json[] | undefined => {
+  if (Object.hasOwn(schema, "const")) return [schema.const]
+  if (Array.isArray(schema.enum)) return schema.enum
+  if (schema.type === "boolean") return [false, true]
+  if (schema.type === "null") return [null]
+  const { minimum, maximum } = schema
+  if (schema.type !== "integer" || !isNumber(minimum) || !isNumber(maximum)) return undefined
+  const first = Math.ceil(minimum)
+  return maximum - first < mostValues
+    ? Array.from({ length: Math.max(0, Math.floor(maximum) - first + 1) }, (_, i) => first + i)
+    : undefined
+}
