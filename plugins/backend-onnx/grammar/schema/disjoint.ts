@@ -1,5 +1,5 @@
 import type { Json } from "../../../../core/json.ts"
-import { acceptsValue } from "./accepts.ts"
+import { judgeValue } from "./accepts.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { isNumber, isObject, isTexts, type JsonObject, typeOfValue } from "./json-value.ts"
 import { ecmaPattern } from "./pattern.ts"
@@ -40,9 +40,9 @@ const partsOf = (
     Array.isArray(schema[keyword])
       ? (schema[keyword] as Json[]).map((_, i) => document.at(place, keyword, i))
       : []
-  const target = typeof schema.$ref === "string" ? document.follow(schema.$ref, place) : undefined
+  const targets = document.references(place).flatMap(({ target }) => target ?? [])
   return [
-    ...(target ? [[target]] : []),
+    ...targets.map((target) => [target]),
     ...list("allOf").map((one) => [one]),
     ...["anyOf", "oneOf"].map(list).filter((options) => options.length > 0),
   ]
@@ -54,7 +54,8 @@ const valuesOf = (schema: JsonObject): readonly Json[] | undefined => {
 }
 
 const valuesApart = (document: SchemaDocument, a: SchemaLocation, b: SchemaLocation): boolean =>
-  valuesOf(a.schema as JsonObject)?.every((value) => !acceptsValue(document, b, value)) ?? false
+  valuesOf(a.schema as JsonObject)?.every((value) => judgeValue(document, b, value) === false) ??
+  false
 
 const plainTypes = (schema: JsonObject): readonly string[] | undefined => {
   const values = valuesOf(schema)

@@ -1,7 +1,7 @@
 import type { Json } from "../../../../core/json.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { isObject } from "./json-value.ts"
-import { ecmaPattern } from "./pattern.ts"
+import { unreadPattern } from "./linear-pattern.ts"
 
 /**
  * What is checked on finished values, because the enforced schema can't say it: keywords at these
@@ -32,10 +32,11 @@ export const subschemas = (document: SchemaDocument, of: SchemaLocation): readon
   if (!isObject(schema)) return []
   const below = (keyword: string, names: readonly (string | number)[]): readonly Subschema[] =>
     names.map((name) => ({ keyword, place: document.at(of, keyword, name) }))
-  const target = typeof schema.$ref === "string" ? document.follow(schema.$ref, of) : undefined
   const isTuple = Array.isArray(schema.items)
   return [
-    ...(target ? [{ keyword: "$ref", place: target }] : []),
+    ...document
+      .references(of)
+      .flatMap(({ keyword, target }) => (target ? [{ keyword, place: target }] : [])),
     ...[...single, ...(isTuple ? [] : ["items"])]
       .filter((keyword) => Object.hasOwn(schema, keyword))
       .map((keyword) => ({ keyword, place: document.at(of, keyword) })),
@@ -74,21 +75,16 @@ export const unjudgeable = (
 }
 
 const unreadable = (document: SchemaDocument, place: SchemaLocation): string | undefined => {
-  const { $ref, pattern, patternProperties } = place.schema as Readonly<Record<string, Json>>
-  if (typeof $ref === "string" && !document.follow($ref, place))
-    return `${JSON.stringify($ref)} is not in this document`
+  const { pattern, patternProperties } = place.schema as Readonly<Record<string, Json>>
+  const missing = document.references(place).find(({ target }) => !target)
+  if (missing) return `${JSON.stringify(missing.ref)} is not in this document`
   const patterns = [
     ...(typeof pattern === "string" ? [pattern] : []),
     ...(isObject(patternProperties) ? Object.keys(patternProperties) : []),
   ]
-  return patterns.some((one) => !isReadable(one)) ? "a pattern inside can't be read" : undefined
-}
-
-const isReadable = (pattern: string): boolean => {
-  try {
-    ecmaPattern(pattern)
-    return true
-  } catch {
-    return false
+  for (const one of patterns) {
+    const reason = unreadPattern(one)
+    if (reason !== undefined) return `a pattern inside can't be kept: ${reason}`
   }
+  return undefined
 }

@@ -41,6 +41,8 @@ export const isEqual = (a: Json, b: Json): boolean => {
 /** Returns a text that is equal for values which JSON Schema holds equal. */
 export const canonicalText = (value: Json): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`
+  // not as JSON, in which a number that is too large is null
+  if (typeof value === "number") return String(value)
   if (!isObject(value)) return JSON.stringify(value)
   const parts = Object.keys(value)
     .sort()

@@ -1,4 +1,5 @@
-import { acceptsValue, dependencies } from "./accepts.ts"
+import { acceptsValue } from "./accepts.ts"
+import { dependencies } from "./accepts-object.ts"
 import { applicators } from "./arrays.ts"
 import { isCount, isObject, isTexts, type JsonObject } from "./json-value.ts"
 import { PatternRefused, wholePattern } from "./pattern.ts"

@@ -3,7 +3,7 @@ import type { KeywordVerdict } from "../../../../core/ports/schema-checker.ts"
 import { acceptsValue } from "./accepts.ts"
 import { readArray } from "./arrays.ts"
 import { branches } from "./branches.ts"
-import { SchemaDocument, type SchemaLocation } from "./document.ts"
+import { type Reference, SchemaDocument, type SchemaLocation } from "./document.ts"
 import { type Guards, unjudgeable } from "./guards.ts"
 import { isObject, isTexts, type JsonType, typesOfJson } from "./json-value.ts"
 import { readNumber } from "./numbers.ts"
@@ -122,6 +122,8 @@ class Reader implements Reading {
     reason?: string,
   ): void {
     const path = child(place.path, keyword)
+    // a meta-schema is not part of the caller's schema
+    if (!/^($|\/)/.test(place.path) && verdict !== "refused") return
     // a schema may be read twice, for two types or from two references: the worst verdict counts
     const known = this.verdicts.get(path)
     if (known?.verdict === "refused" || (known?.verdict === "enforced" && verdict === "annotation"))
@@ -161,10 +163,11 @@ class Reader implements Reading {
 
   private readObject(of: Keywords): EnforcedSchema {
     for (const keyword of Object.keys(of.schema)) if (!handled.has(keyword)) of.note(keyword)
-    const parts = this.byValue(of) ?? [this.byType(of), this.reference(of), ...branches(of, this)]
-    for (const keyword of ["$dynamicRef", "$recursiveRef"])
-      if (of.has(keyword)) of.refuse(keyword, "depends on the path by which it is reached")
-    return allOf(parts)
+    for (const keyword of this.document.ignoredIn(of.place))
+      of.note(keyword, "means nothing beside $ref before draft 2019-09")
+    return allOf(
+      this.byValue(of) ?? [this.byType(of), ...this.references(of), ...branches(of, this)],
+    )
   }
 
   /**
@@ -177,8 +180,8 @@ class Reader implements Reading {
     const values = of.has("const") ? [of.schema.const] : listed!
     const fitting = values.filter((value) => acceptsValue(this.document, of.place, value))
     for (const keyword of Object.keys(of.schema)) if (handled.has(keyword)) of.enforce(keyword)
-    for (const keyword of ["unevaluatedProperties", "unevaluatedItems"])
-      if (of.has(keyword)) of.refuse(keyword, "beside enum or const")
+    for (const { keyword, ref, target } of this.document.references(of.place))
+      if (!target) of.refuse(keyword, `${JSON.stringify(ref)} is not in this document`)
     return [
       fitting.length === 0
         ? false
@@ -238,20 +241,26 @@ class Reader implements Reading {
     return type === "object" ? readObject(of, this) : { type }
   }
 
-  private reference(of: Keywords): EnforcedSchema {
-    const ref = of.value("$ref", (value): value is string => typeof value === "string", "a string")
-    if (ref === undefined) return true
-    const target = this.document.follow(ref, of.place)
+  private references(of: Keywords): readonly EnforcedSchema[] {
+    for (const keyword of ["$ref", "$dynamicRef", "$recursiveRef"])
+      of.value(keyword, (value): value is string => typeof value === "string", "a string")
+    return this.document
+      .references(of.place)
+      .map(({ keyword, ref, target }) => this.reference(of, { keyword, ref, target }))
+  }
+
+  private reference(of: Keywords, { keyword, ref, target }: Reference): EnforcedSchema {
     if (!target || !(isObject(target.schema) || typeof target.schema === "boolean")) {
-      of.refuse("$ref", `${JSON.stringify(ref)} is not in this document`)
+      of.refuse(keyword, `${JSON.stringify(ref)} is not in this document`)
       return true
     }
-    of.enforce("$ref")
-    const known = this.definitions.get(target.path) ?? {
+    of.enforce(keyword)
+    const key = this.document.keyOf(target)
+    const known = this.definitions.get(key) ?? {
       name: `d${this.definitions.size}`,
       place: target,
     }
-    this.definitions.set(target.path, known)
+    this.definitions.set(key, known)
     return { $ref: `#/$defs/${known.name}` }
   }
 }

@@ -1,0 +1,221 @@
+import fc from "fast-check"
+import { expect, test } from "vitest"
+import type { Json } from "../../../../core/json.ts"
+import { runs } from "../../../../testing/property.ts"
+import { independentValidator } from "../testing/validator.ts"
+import { acceptsValue, judgeValue } from "./accepts.ts"
+import { SchemaDocument } from "./document.ts"
+
+const accepts = (schema: Json, value: Json): boolean => {
+  const document = new SchemaDocument(schema)
+  return acceptsValue(document, document.root, value)
+}
+const judge = (schema: Json, value: Json): boolean | undefined => {
+  const document = new SchemaDocument(schema)
+  return judgeValue(document, document.root, value)
+}
+const draft7 = { $schema: "http://json-schema.org/draft-07/schema#" }
+const draft2019 = { $schema: "https://json-schema.org/draft/2019-09/schema" }
+
+const names = fc.constantFrom("a", "b", "c", "x_1")
+const value = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 2 },
+    fc.constantFrom<Json>(null, true, false, 0, 1, 2, 3, -1, 1.5, 10, "", "a", "ab", "b1", "😀😀"),
+    fc.array(tie("value"), { maxLength: 3 }),
+    fc.dictionary(names, tie("value"), { maxKeys: 3, noNullPrototype: true }),
+  ),
+})).value
+
+const count = fc.integer({ min: 0, max: 3 })
+const { schema } = fc.letrec<{ schema: Json }>((tie) => {
+  const sub = tie("schema")
+  const list = fc.array(sub, { minLength: 1, maxLength: 3 })
+  const map = fc.dictionary(names, sub, { maxKeys: 2, noNullPrototype: true })
+  const keywords: Readonly<Record<string, fc.Arbitrary<Json>>> = {
+    type: fc.constantFrom<Json>("object", "array", "string", "integer", "number", [
+      "null",
+      "array",
+    ]),
+    ...{ enum: fc.uniqueArray(value, { minLength: 1, maxLength: 3 }), const: value },
+    ...{ minimum: count, maximum: count, exclusiveMinimum: count, exclusiveMaximum: count },
+    multipleOf: fc.constantFrom(2, 0.5, 3),
+    ...{ minLength: count, maxLength: count },
+    pattern: fc.constantFrom("^a", "b$", "^[a-z]*$", "\\d", "^(?!a)"),
+    ...{ minItems: count, maxItems: count, uniqueItems: fc.boolean() },
+    ...{ prefixItems: list, items: sub, contains: sub, minContains: count, maxContains: count },
+    ...{ minProperties: count, maxProperties: count, propertyNames: sub },
+    ...{ required: fc.uniqueArray(names, { maxLength: 2 }), properties: map },
+    ...{ additionalProperties: sub, dependentSchemas: map },
+    patternProperties: fc.dictionary(fc.constantFrom("^x_", "a|b"), sub, { noNullPrototype: true }),
+    dependentRequired: fc.dictionary(names, fc.uniqueArray(names), { noNullPrototype: true }),
+    ...Object.fromEntries(["allOf", "anyOf", "oneOf"].map((keyword) => [keyword, list])),
+    ...Object.fromEntries(["not", "if", "then", "else"].map((keyword) => [keyword, sub])),
+    ...{ unevaluatedProperties: sub, unevaluatedItems: sub },
+    $ref: fc.constantFrom("#/$defs/d0", "#/$defs/d1"),
+  }
+  const some = fc.uniqueArray(fc.constantFrom(...Object.keys(keywords)), {
+    minLength: 1,
+    maxLength: 4,
+  })
+  return {
+    schema: fc.oneof(
+      { maxDepth: 3, withCrossShrink: true },
+      fc.boolean(),
+      some.chain((chosen) =>
+        fc.record(Object.fromEntries(chosen.map((keyword) => [keyword, keywords[keyword]!]))),
+      ),
+    ),
+  }
+})
+const flat = fc.constantFrom<Json>(
+  { type: "array", items: { type: "integer" } },
+  { properties: { a: { type: "string" } } },
+  { maxLength: 1, minimum: 1, minItems: 1 },
+)
+
+/**
+ * The independent validator accepts empty lists for `prefixItems` beside `contains`, and does not
+ * count what `contains` evaluates.
+ */
+const hasFlawElsewhere = (given: Json): boolean =>
+  /"contains"/.test(JSON.stringify(given)) &&
+  /"(prefixItems|unevaluatedItems)"/.test(JSON.stringify(given))
+
+test("judges as an independent validator does", () => {
+  fc.assert(
+    fc.property(
+      schema.filter((one) => typeof one === "object"),
+      flat,
+      flat,
+      fc.array(value, { minLength: 1, maxLength: 8 }),
+      (given, d0, d1, values) => {
+        fc.pre(!hasFlawElsewhere(given))
+        const whole = { ...(given as object), $defs: { d0, d1 } }
+        const validates = independentValidator(whole)
+        for (const one of values)
+          expect(accepts(whole, one), JSON.stringify([whole, one])).toBe(validates(one))
+      },
+    ),
+    { numRuns: runs(1_000) },
+  )
+})
+
+test("numbers are compared in decimal, texts counted in characters", () => {
+  for (const [given, step, isMultiple] of [
+    [0.07, 0.01, true],
+    [19.99, 0.01, true],
+    [19.995, 0.01, false],
+    [4.35, 0.05, true],
+    [1e-7, 1e-8, true],
+    [1e300, 0.1, true],
+    [2 ** 53, 3, false],
+    [-0.3, 0.1, true],
+    [Number.POSITIVE_INFINITY, 0.5, false],
+  ] as const)
+    expect(accepts({ multipleOf: step }, given), `${given} of ${step}`).toBe(isMultiple)
+  expect(accepts({ maxLength: 2 }, "😀😀")).toBe(true)
+  expect(accepts({ minLength: 3 }, "😀😀")).toBe(false)
+  expect(accepts({ uniqueItems: true }, [0, -0])).toBe(false)
+  expect(accepts({ enum: [{ a: 1, b: [2] }] }, { b: [2], a: 1 })).toBe(true)
+})
+
+test("keywords beside a $ref count since draft 2019-09", () => {
+  const schema = {
+    definitions: { t: { type: "string" } },
+    properties: {
+      a: { $ref: "#/definitions/t", minLength: 2 },
+    },
+  }
+  expect(accepts({ ...draft7, ...schema }, { a: "b" })).toBe(true)
+  expect(accepts({ ...draft2019, ...schema }, { a: "b" })).toBe(false)
+  expect(accepts(schema, { a: "b" })).toBe(false)
+  const whole = {
+    ...draft7,
+    $ref: "#/definitions/t",
+    definitions: { t: { type: "string" } },
+    minLength: 2,
+  }
+  expect(accepts(whole, "a")).toBe(true)
+  expect(accepts(whole, 1)).toBe(false)
+})
+
+test("a $dynamicRef leads to the outermost resource with its anchor", () => {
+  const tree = {
+    $id: "https://example.com/tree",
+    $dynamicAnchor: "node",
+    type: "object",
+    properties: { children: { type: "array", items: { $dynamicRef: "#node" } } },
+  }
+  const strict = {
+    $id: "https://example.com/strict-tree",
+    $dynamicAnchor: "node",
+    $ref: "tree",
+    unevaluatedProperties: false,
+    $defs: { tree },
+  }
+  expect(accepts(tree, { children: [{ more: 1 }] })).toBe(true)
+  expect(accepts(strict, { children: [{ children: [] }] })).toBe(true)
+  expect(accepts(strict, { children: [{ more: 1 }] })).toBe(false)
+  // the same schema by a way that does not pass the strict one
+  const document = new SchemaDocument(strict)
+  const plain = new SchemaDocument({ $ref: "tree", $id: strict.$id, $defs: { strict, tree } })
+  expect(acceptsValue(document, document.root, { children: [{ more: 1 }] })).toBe(false)
+  expect(acceptsValue(plain, plain.root, { children: [{ more: 1 }] })).toBe(true)
+})
+
+test("a $recursiveRef leads to the outermost resource that allows it", () => {
+  const schema = (isOpen: boolean) => ({
+    ...draft2019,
+    $id: "https://example.com/outer",
+    $recursiveAnchor: isOpen,
+    $ref: "inner",
+    unevaluatedProperties: false,
+    $defs: {
+      inner: {
+        $id: "inner",
+        $recursiveAnchor: true,
+        properties: { next: { $recursiveRef: "#" } },
+      },
+    },
+  })
+  expect(accepts(schema(true), { next: { next: {} } })).toBe(true)
+  expect(accepts(schema(true), { next: { more: 1 } })).toBe(false)
+  expect(accepts(schema(false), { next: { more: 1 } })).toBe(true)
+})
+
+test("what is no schema's place has no identifier", () => {
+  const schema = {
+    $defs: {
+      real: { $id: "https://example.com/a", type: "string" },
+      value: { enum: [{ $id: "https://example.com/b" }] },
+    },
+    unknown: { $id: "https://example.com/c" },
+  }
+  const document = new SchemaDocument(schema)
+  const at = (name: string) => document.follow(`https://example.com/${name}`, document.root)?.path
+  expect([at("a"), at("b"), at("c")]).toEqual(["/$defs/real", undefined, undefined])
+})
+
+test("what can't be judged is undecided, and not accepted, also under not", () => {
+  const doubled = Object.fromEntries(
+    Array.from({ length: 40 }, (_, i) => [
+      `d${i}`,
+      { allOf: Array(2).fill({ $ref: `#/$defs/d${i + 1}` }) },
+    ]),
+  )
+  const deep = Array.from({ length: 3_000 }).reduce<Json>((inner) => [inner], [])
+  for (const [schema, given] of [
+    [{ $ref: "#" }, 1],
+    [{ $ref: "https://example.com/elsewhere" }, 1],
+    [{ not: { $ref: "#" } }, 1],
+    [{ pattern: "(a)\\1" }, "aa"],
+    [{ not: { pattern: "(a)\\1" } }, "b"],
+    [{ $ref: "#/$defs/d0", $defs: { ...doubled, d40: {} } }, 1],
+    [{ items: { $ref: "#" }, type: "array" }, deep],
+    [{ pattern: "(a|b|ab){1,1000}c" }, "ab".repeat(5_000)],
+  ] as const) {
+    expect(judge(schema, given), JSON.stringify(schema).slice(0, 80)).toBeUndefined()
+    expect(accepts(schema, given)).toBe(false)
+  }
+})
