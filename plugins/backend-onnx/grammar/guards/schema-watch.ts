@@ -1,10 +1,10 @@
 import type { Json } from "../../../../core/json.ts"
 import { acceptsValue } from "../schema/accepts.ts"
+import { matchesPattern } from "../schema/check.ts"
 import type { SchemaDocument, SchemaLocation } from "../schema/document.ts"
 import { fewValues } from "../schema/few-values.ts"
 import { type Guards, type Subschema, subschemas } from "../schema/guards.ts"
 import { canonicalText, isNumber, isObject, type JsonObject } from "../schema/json-value.ts"
-import { ecmaPattern } from "../schema/pattern.ts"
 import type { Entry, Frame, Watch } from "./json-tracker.ts"
 
 /** Keywords whose schemas always govern a value, or its items and properties. */
@@ -223,7 +223,7 @@ class SchemaWatch implements Watch {
         ? [document.at(place, "properties", key)]
         : []),
       ...rules
-        .filter((rule) => ecmaPattern(rule).test(key))
+        .filter((rule) => matchesPattern(rule, key) !== false)
         .map((rule) => document.at(place, "patternProperties", rule)),
     ]
     if (named.length > 0) return named

@@ -4,6 +4,7 @@ import type { Json } from "../../../../core/json.ts"
 import { runs } from "../../../../testing/property.ts"
 import { independentValidator } from "../testing/validator.ts"
 import { acceptsValue, judgeValue } from "./accepts.ts"
+import { matchesPattern } from "./check.ts"
 import { SchemaDocument } from "./document.ts"
 
 const accepts = (schema: Json, value: Json): boolean => {
@@ -218,4 +219,11 @@ test("what can't be judged is undecided, and not accepted, also under not", () =
     expect(judge(schema, given), JSON.stringify(schema).slice(0, 80)).toBeUndefined()
     expect(accepts(schema, given)).toBe(false)
   }
+})
+
+test("a name is matched without backtracking, too", () => {
+  expect(matchesPattern("^(a+)+$", `${"a".repeat(2_000)}!`)).toBe(false)
+  expect(matchesPattern("(?<=x_)y", "x_y")).toBe(true)
+  expect(matchesPattern("(a)\\1", "aa")).toBeUndefined()
+  expect(matchesPattern("(a|b|ab){1,900}c", "ab".repeat(5_000))).toBeUndefined()
 })

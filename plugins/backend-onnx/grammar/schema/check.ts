@@ -90,3 +90,20 @@ export const patternRule = (pattern: string): LinearPattern => {
     }
   }
 }
+
+const keptPatterns = 500
+const mostPatternSteps = 200_000
+const patterns = new Map<string, LinearPattern>()
+
+/** Whether a pattern matches somewhere in a text, such as a name. Undefined: undecided. */
+export const matchesPattern = (pattern: string, text: string): boolean | undefined => {
+  const rule = patterns.get(pattern) ?? patternRule(pattern)
+  if (patterns.size >= keptPatterns) patterns.clear()
+  patterns.set(pattern, rule)
+  try {
+    return rule(text, new Run(mostPatternSteps))
+  } catch (cause) {
+    if (!(cause instanceof Undecided)) throw cause
+    return undefined
+  }
+}

@@ -1,8 +1,8 @@
 import type { Json } from "../../../../core/json.ts"
 import { judgeValue } from "./accepts.ts"
+import { matchesPattern } from "./check.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { isNumber, isObject, isTexts, type JsonObject, typeOfValue } from "./json-value.ts"
-import { ecmaPattern } from "./pattern.ts"
 
 const deepest = 8
 
@@ -135,13 +135,7 @@ const propertyOf = (
   if (isObject(properties) && Object.hasOwn(properties, name))
     return document.at(place, "properties", name)
   const rules = isObject(patternProperties) ? Object.keys(patternProperties) : []
-  const rule = rules.find((one) => {
-    try {
-      return ecmaPattern(one).test(name)
-    } catch {
-      return true
-    }
-  })
+  const rule = rules.find((one) => matchesPattern(one, name) !== false)
   return rule === undefined
     ? document.at(place, "additionalProperties")
     : document.at(place, "patternProperties", rule)

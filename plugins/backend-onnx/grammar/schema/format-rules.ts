@@ -4,10 +4,10 @@ import { ecmaPattern } from "./pattern.ts"
 /** Whether a text has a format. Every pattern here reads its text once, without backtracking. */
 export type FormatRule = (text: string) => boolean
 
-const matching =
-  (pattern: string, flags = "u"): FormatRule =>
-  (text) =>
-    new RegExp(`^(?:${pattern})$`, flags).test(text)
+const matching = (pattern: string): FormatRule => {
+  const rule = new RegExp(`^(?:${pattern})$`, "u")
+  return (text) => rule.test(text)
+}
 
 const daysIn = (year: number, month: number): number => {
   if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28
@@ -51,15 +51,15 @@ const hostname = matching(`${label}(?:\\.${label})*\\.?`)
 const isHostname: FormatRule = (text) => text.length <= 254 && hostname(text)
 const idnHostname = matching(`[A-Za-z0-9.\\u{3002}\\u{ff0e}\\u{ff61}-\\u{ff61}${wide}-]+`)
 
-const isEmail =
-  (isHost: FormatRule, more: string): FormatRule =>
-  (text) => {
+const isEmail = (isHost: FormatRule, more: string): FormatRule => {
+  const atom = `[A-Za-z0-9!#$%&'*+/=?^_\`{|}~${more}-]+`
+  const isLocal = matching(`${atom}(?:\\.${atom})*|"(?:[^"\\\\\\n\\r]|\\\\[^\\n\\r])*"`)
+  return (text) => {
     const at = text.lastIndexOf("@")
-    const [local, host] = [text.slice(0, at), text.slice(at + 1)]
-    const atom = `[A-Za-z0-9!#$%&'*+/=?^_\`{|}~${more}-]+`
-    const isLocal = matching(`${atom}(?:\\.${atom})*|"(?:[^"\\\\\\n\\r]|\\\\[^\\n\\r])*"`)
-    return at > 0 && isLocal(local) && (isHost(host) || isAddress(host))
+    const host = text.slice(at + 1)
+    return at > 0 && isLocal(text.slice(0, at)) && (isHost(host) || isAddress(host))
   }
+}
 
 const isAddress = (host: string): boolean => {
   const inside = /^\[(?:IPv6:)?(.*)\]$/.exec(host)?.[1]
