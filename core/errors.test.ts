@@ -28,6 +28,7 @@ describe("the registry", () => {
       payload_too_large: 413,
       storage_quota_exceeded: 413,
       text_too_long: 422,
+      schema_not_satisfied: 422,
       instruction_with_image: 422,
       rate_limit_error: 429,
       concurrency_exceeded: 429,

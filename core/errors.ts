@@ -60,6 +60,7 @@ export const errorRegistry = {
   ),
   text_too_long: invalid(422, "A text is too long and `truncate` is NONE."),
   instruction_with_image: invalid(422, "`instruction` can't be combined with image input."),
+  schema_not_satisfied: invalid(422, "No answer that satisfies the schema was found; not charged."),
   rate_limit_error: limited(429, "The key's requests per minute or per day are used up."),
   concurrency_exceeded: limited(429, "The key has too many requests in flight."),
   backend_busy: limited(429, "The model is saturated across customers; try again."),

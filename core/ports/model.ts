@@ -110,8 +110,8 @@ export interface ToolDefinition {
 }
 
 /**
- * `closeOnLength`: near the end of `maxTokens` the document is closed, so that it is whole; it
- * still finishes with `length`.
+ * `closeOnLength`: near the end of `maxTokens` the document is closed, so that it is whole where
+ * that is possible; it still finishes with `length`.
  */
 export type ResponseFormat = {
   readonly closeOnLength?: boolean
@@ -161,7 +161,8 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 
 /**
  * `finish` comes exactly once for each answer, and is its last event. Text is whole UTF-8 characters
- * and never holds a stop string. `answer`: which of several, from 0 on; absent: 0.
+ * and never holds a stop string. `answer`: which of several, from 0 on; absent: 0. `isWhole`:
+ * whether the document is, where the request has `closeOnLength`.
  */
 export type ChatEvent = { readonly answer?: number } & (
   | {
@@ -177,7 +178,7 @@ export type ChatEvent = { readonly answer?: number } & (
       readonly name?: string
       readonly argumentsDelta: string
     }
-  | { readonly type: "finish"; readonly reason: FinishReason }
+  | { readonly type: "finish"; readonly reason: FinishReason; readonly isWhole?: boolean }
 )
 
 /** `tokens`: a text as ids of the model's own vocabulary, with or without its special tokens. */

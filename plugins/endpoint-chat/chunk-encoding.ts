@@ -1,20 +1,30 @@
 import { Effect, Stream } from "effect"
-import type { ChatEvent, FinishReason } from "../../core/ports/model.ts"
-import { type Heading, toLogprobs } from "./reply-encoding.ts"
+import type { ChatEvent } from "../../core/ports/model.ts"
+import { documentComplete, type Heading, toLogprobs } from "./reply-encoding.ts"
 import type { ChatChunk, ChatUsage, Delta, Logprobs } from "./reply-schema.ts"
+
+type Finish = Extract<ChatEvent, { type: "finish" }>
 
 const chunk = (
   heading: Heading,
   index: number,
   delta: Delta,
-  finish: FinishReason | null = null,
+  finish: Finish | null = null,
   logprobs?: Logprobs,
 ): ChatChunk => ({
   id: heading.id,
   object: "chat.completion.chunk",
   created: heading.created,
   model: heading.model,
-  choices: [{ index, delta, ...(logprobs && { logprobs }), finish_reason: finish }],
+  choices: [
+    {
+      index,
+      delta,
+      ...(logprobs && { logprobs }),
+      finish_reason: finish?.reason ?? null,
+      ...(finish && documentComplete(finish)),
+    },
+  ],
 })
 
 const usageChunk = (heading: Heading, usage: ChatUsage): ChatChunk => ({
@@ -61,7 +71,7 @@ const chunksOf = (heading: Heading, event: ChatEvent): readonly ChatChunk[] => {
     case "toolCall":
       return [chunk(heading, answer, callDelta(event))]
     case "finish":
-      return [chunk(heading, answer, {}, event.reason)]
+      return [chunk(heading, answer, {}, event)]
   }
 }
 

@@ -53,12 +53,15 @@ const toCalls = (events: readonly ChatEvent[]): readonly AnsweredCall[] => {
   return [...calls].sort(([a], [b]) => a - b).map(([, call]) => call)
 }
 
+export const documentComplete = ({ isWhole }: Extract<ChatEvent, { type: "finish" }>) =>
+  isWhole === undefined ? {} : { document_complete: isWhole }
+
 type Choice = ChatCompletion["choices"][number]
 
 /** `content` is null only when there are tool calls and no text. */
 const toChoice = (index: number, events: readonly ChatEvent[]): Choice | undefined => {
-  const finish = only(events, "finish").at(-1)?.reason
-  if (finish === undefined) return undefined
+  const finish = only(events, "finish").at(-1)
+  if (!finish) return undefined
   const texts = only(events, "text")
   const text = texts.map((event) => event.text).join("")
   const reasoning = only(events, "reasoning")
@@ -77,7 +80,8 @@ const toChoice = (index: number, events: readonly ChatEvent[]): Choice | undefin
       ...(calls.length > 0 && { tool_calls: calls }),
     },
     ...(logprobs.length > 0 && { logprobs: { content: logprobs } }),
-    finish_reason: finish,
+    finish_reason: finish.reason,
+    ...documentComplete(finish),
   }
 }
 

@@ -15,6 +15,13 @@ export const ChatUsage = Schema.Struct({
 }).annotate({ identifier: "ChatUsage" })
 export type ChatUsage = typeof ChatUsage.Type
 
+const documentComplete = Schema.optionalKey(Schema.Boolean).pipe(
+  Schema.annotateKey({
+    description:
+      "Of answers with `close_on_length`: whether `content` is a whole document. False where no end fitted into `max_tokens`.",
+  }),
+)
+
 const plain = { token: Schema.String, logprob: Schema.Finite, bytes: Schema.Array(count) }
 const Logprobs = Schema.Struct({
   content: Schema.Array(
@@ -53,6 +60,7 @@ export const ChatCompletion = Schema.Struct({
       }),
       logprobs: Schema.optionalKey(Logprobs),
       finish_reason: FinishReason,
+      document_complete: documentComplete,
     }),
   ),
   usage: ChatUsage,
@@ -78,6 +86,7 @@ export const ChatChunk = Schema.Struct({
       delta: Delta,
       logprobs: Schema.optionalKey(Logprobs),
       finish_reason: Schema.NullOr(FinishReason),
+      document_complete: documentComplete,
     }),
   ).annotate({
     description: "Empty in the chunk that carries `usage`.",

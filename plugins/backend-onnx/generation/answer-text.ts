@@ -1,5 +1,7 @@
 import { IncrementalDetokenizer } from "../sampling/incremental-detokenizer.ts"
-import type { GenerateRequest } from "./decoder-jobs.ts"
+import type { ChosenLogprobs } from "../sampling/logprobs.ts"
+import type { DecoderEvent, GenerateRequest } from "./decoder-jobs.ts"
+import type { Model } from "./model.ts"
 
 type BytesOf = (token: number) => Uint8Array
 
@@ -16,7 +18,7 @@ export const bytesWith = (bytesOf: BytesOf, markers: GenerateRequest["markers"] 
 }
 
 /** Turns the tokens of an answer into its text, which ends before a stop string. */
-export const answerText = (
+const answerText = (
   request: GenerateRequest,
   bytesOf: BytesOf,
   dropsFirstSpace: boolean,
@@ -32,4 +34,66 @@ export const answerText = (
     dropsFirstSpace,
     stopRange,
   })
+}
+
+/**
+ * The tokens of an answer on their way out. Those that may still be taken back wait: nobody has
+ * seen them, and they are not charged.
+ */
+export class AnswerText {
+  private readonly text: IncrementalDetokenizer
+  private readonly endTokens: ReadonlySet<number>
+  private readonly emit: (event: DecoderEvent) => void
+  private readonly waiting: { readonly token: number; readonly chosen?: ChosenLogprobs }[] = []
+  private sent = 0
+
+  constructor(
+    request: GenerateRequest,
+    { endTokens, startsWithSpace }: Pick<Model, "endTokens" | "startsWithSpace">,
+    bytesOf: BytesOf,
+    emit: (event: DecoderEvent) => void,
+  ) {
+    this.text = answerText(request, bytesOf, startsWithSpace)
+    this.endTokens = endTokens
+    this.emit = emit
+  }
+
+  /** The number of tokens, sent or not. */
+  get length(): number {
+    return this.sent + this.waiting.length
+  }
+
+  add(token: number, chosen?: ChosenLogprobs): void {
+    this.waiting.push({ token, ...(chosen && { chosen }) })
+  }
+
+  takeBack(count: number): void {
+    this.waiting.splice(-count)
+  }
+
+  /** Sends all tokens but the last `held`; returns true at a stop string. */
+  send(held: number): boolean {
+    while (this.waiting.length > held) {
+      const { token, chosen } = this.waiting.shift()!
+      const { stopped, ...piece } = this.endTokens.has(token)
+        ? { text: "", stopped: false }
+        : this.text.push(token, chosen)
+      this.emit({ type: "token", outputTokens: ++this.sent, ...piece })
+      if (stopped) return true
+    }
+    return false
+  }
+
+  /** `isCut`: a stop string was found. */
+  finish(reason: "stop" | "length", isCut: boolean, isWhole: boolean | undefined): void {
+    const wasCut = isCut || this.send(0)
+    // text that was held back as a possible stop string is released, unless one was found
+    const { stopped, ...piece } = wasCut ? { text: "", stopped: true } : this.text.end()
+    this.emit({
+      type: "finish",
+      reason: stopped ? "stop" : reason,
+      ...piece,
+      ...(isWhole !== undefined && { isWhole }),
+    })
+  }
 }

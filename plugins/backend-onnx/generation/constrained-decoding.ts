@@ -1,7 +1,8 @@
 import type { Constraint } from "../grammar/constraint.ts"
 import type { Sampler } from "../sampling/sampler.ts"
-import { allowedTokens, GrammarFailed, type TokenMask } from "../sampling/token-mask.ts"
+import { allowedTokens, DeadEnd, GrammarFailed, type TokenMask } from "../sampling/token-mask.ts"
 import type { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
+import { Backtracking } from "./backtracking.ts"
 import { ForcedCompletion } from "./forced-completion.ts"
 
 /** A constraint whose next mask may still be being computed in another thread. */
@@ -14,6 +15,7 @@ export interface ConstrainedDecoderOptions {
   readonly closeOnLength: boolean
   /** The constraint applies from the end of this text on. */
   readonly after?: string
+  readonly maxTokens: number
   readonly vocabulary: number
   readonly endTokens: ReadonlySet<number>
   readonly textEncoder: TextToTokenEncoder
@@ -26,6 +28,9 @@ export interface ConstrainedDecoderOptions {
 const graceMs = 2
 const patienceMs = 15_000
 
+// tokens that may be chosen anew are computed, but not charged
+const leastUndone = 256
+
 // a JSON document rarely ends with another byte, so only after these is it worth waiting to find
 // out
 const closers: ReadonlySet<number> = new Set(Buffer.from("}]>"))
@@ -36,11 +41,17 @@ const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask =>
   return mask
 }
 
+/** The state before a token, other than the constraint's. */
+interface Before {
+  readonly lastByte: number | undefined
+  readonly forced: ForcedCompletion["state"] | undefined
+}
+
 /**
  * Chooses the tokens of an answer that follows a grammar. States: free (until the text `after` has
  * appeared; the answer can't end here) -> constrained (what the mask allows)
  * -> closing (the shortest known completion is written without asking the model); free may turn
- * into closing, too.
+ * into closing, too. Where the mask is empty, the answer goes back to an earlier choice (`leave`).
  */
 export class ConstrainedDecoder {
   private readonly constraint: PacedConstraint
@@ -60,12 +71,19 @@ export class ConstrainedDecoder {
   /** The tokens of `after`, which lead from free text to the document. */
   private readonly transition: readonly number[]
   private forced: ForcedCompletion | undefined
+  /** The tokens that can still be taken back, where a mask may be empty. */
+  private readonly backtracking: Backtracking<Before>
+  /** The allowed tokens that are not known to lead to a dead end; absent: all that are allowed. */
+  private choices: TokenMask | undefined
 
   constructor(constraint: PacedConstraint, sampler: Sampler, options: ConstrainedDecoderOptions) {
     const { after = "", vocabulary, endTokens, textEncoder, markers } = options
     this.constraint = constraint
     this.sampler = sampler
     this.options = options
+    const { bytesOf, maxTokens } = options
+    const mostUndone = Math.max(leastUndone, maxTokens)
+    this.backtracking = new Backtracking({ vocabulary, mostUndone, bytesOf })
     this.after = Buffer.from(after)
     this.state = after ? "free" : "constrained"
     this.open = after ? maskWithout(vocabulary, endTokens) : undefined
@@ -100,6 +118,37 @@ export class ConstrainedDecoder {
     if (this.isReady) this.lateSinceMs = undefined
     else this.lateSinceMs ??= startedMs
     return startedMs - (this.lateSinceMs ?? startedMs) > patienceMs || this.isReady
+  }
+
+  /** The number of last tokens that may be taken back, so that they must not go out yet. */
+  get held(): number {
+    return this.backtracking.held
+  }
+
+  /** Whether the text is a whole document. */
+  get isWhole(): boolean {
+    if (this.state === "free" || this.certain.length > 0) return false
+    return this.state === "closing" || this.constraint.isComplete()
+  }
+
+  /**
+   * Called before `next`. Where no token leads on, takes back the tokens up to an earlier choice,
+   * which is made anew; returns their number. Throws `DeadEnd`.
+   */
+  leave(): number {
+    if (this.state !== "constrained" || this.certain.length > 0) return 0
+    const guarded = this.constraint.guardedTokens()
+    if (guarded === undefined) return 0
+    this.backtracking.release(guarded)
+    this.choices = this.backtracking.open(this.constraint.mask())
+    if (this.choices) return 0
+    const lost = this.backtracking.leave()
+    if (!lost) throw new DeadEnd()
+    this.constraint.rollback(lost.tokens.length)
+    for (const token of lost.tokens) this.sampler.undo(token)
+    this.lastByte = lost.state.lastByte
+    if (this.forced && lost.state.forced) this.forced.state = lost.state.forced
+    return lost.tokens.length
   }
 
   /**
@@ -166,12 +215,15 @@ export class ConstrainedDecoder {
     const { forced } = this
     if (forced?.isDue(left)) return this.close(forced.completion!)
     if (this.mustEnd()) return undefined
-    const token = this.sampler.next(logits, this.constraint.mask())
+    const { choices } = this
+    const token = this.sampler.next(logits, choices ?? this.constraint.mask())
     if (this.options.endTokens.has(token)) {
       if (!this.constraint.isComplete())
         throw new GrammarFailed("the grammar let a text end that is not complete")
       return token
     }
+    const before = { lastByte: this.lastByte, forced: forced?.state }
+    if (choices) this.backtracking.add(token, choices, before)
     this.constraint.accept(token)
     this.lastByte = this.options.bytesOf(token).at(-1)
     return !forced || forced.follow(token, left - 1) ? token : this.close(forced.completion!)
@@ -208,5 +260,17 @@ export class ConstrainedDecoder {
         "the model has no tokens for the end of the text that a grammar waits for",
       )
     return tokens
+  }
+}
+
+/** Makes the decoder, or releases the constraint and throws. */
+export const constrainedDecoder = (
+  ...[constraint, ...more]: ConstructorParameters<typeof ConstrainedDecoder>
+): ConstrainedDecoder => {
+  try {
+    return new ConstrainedDecoder(constraint, ...more)
+  } catch (cause) {
+    constraint.release()
+    throw cause
   }
 }

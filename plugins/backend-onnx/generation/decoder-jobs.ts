@@ -67,7 +67,12 @@ export type DecoderEvent = { readonly answer?: number } & (
     }
   /** `text` may be empty: a token may be half a character. */
   | ({ readonly type: "token"; readonly outputTokens: number } & Piece)
-  | ({ readonly type: "finish"; readonly reason: "stop" | "length" } & Piece)
+  /** `isWhole`: the document is, where it was to be closed before the tokens run out. */
+  | ({
+      readonly type: "finish"
+      readonly reason: "stop" | "length"
+      readonly isWhole?: boolean
+    } & Piece)
   | { readonly type: "score"; readonly index: number; readonly score: number }
 )
 

@@ -136,7 +136,9 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
     work: () => Promise<boolean>,
   ): Promise<void> {
     try {
-      if (await work()) done(row)
+      const isAtEnd = await work()
+      row.job.shorten()
+      if (isAtEnd) done(row)
     } catch (cause) {
       done(row, cause)
     }
@@ -176,9 +178,9 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
     const { logits, keep } = await this.session.verifyDrafts(job.cache, [job.last, ...drafts])
     let taken = 0
     let isAtEnd = false
-    // logits behind a rejected draft token belong to another text
+    // logits behind a rejected draft token, or tokens that were taken back, belong to another text
     do isAtEnd = job.take(logits[taken++]!)
-    while (!isAtEnd && !job.isLate && taken <= drafts.length && drafts[taken - 1] === job.last)
+    while (!isAtEnd && job.goesOn && taken <= drafts.length && drafts[taken - 1] === job.last)
     keep(taken)
     job.lookup.record(drafts.length, taken - 1)
     return isAtEnd

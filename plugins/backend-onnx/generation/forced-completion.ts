@@ -11,6 +11,14 @@ const searchEvery = 16
 // there is none takes long
 const searchMargin = 64
 
+/** What is known at one place of the text, to go back to. */
+interface Known {
+  readonly completion: readonly number[] | undefined
+  readonly near: number
+  readonly nextSearch: number
+  readonly pause: number
+}
+
 /**
  * Keeps a completion at hand for a document that must be whole when the tokens run out.
  * It is searched with every token near the end of the budget and now and then before; a token that
@@ -42,6 +50,18 @@ export class ForcedCompletion {
     if (!this.known) this.pause *= 2
     const isChecked = this.known && left <= this.near
     this.nextSearch = isChecked ? left - 1 : Math.max(left - this.pause, this.known ? this.near : 0)
+  }
+
+  get state(): Known {
+    const { known: completion, near, nextSearch, pause } = this
+    return { completion, near, nextSearch, pause }
+  }
+
+  set state({ completion, near, nextSearch, pause }: Known) {
+    this.known = completion
+    this.near = near
+    this.nextSearch = nextSearch
+    this.pause = pause
   }
 
   /** Whether the remaining tokens suffice for the completion and nothing else. */

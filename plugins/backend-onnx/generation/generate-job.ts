@@ -1,9 +1,8 @@
-import type { IncrementalDetokenizer } from "../sampling/incremental-detokenizer.ts"
 import { type ChosenLogprobs, logprobsOf } from "../sampling/logprobs.ts"
 import { seededRandom } from "../sampling/random.ts"
 import { assertLogits, Sampler } from "../sampling/sampler.ts"
-import { answerText, bytesWith } from "./answer-text.ts"
-import { ConstrainedDecoder } from "./constrained-decoding.ts"
+import { AnswerText, bytesWith } from "./answer-text.ts"
+import { type ConstrainedDecoder, constrainedDecoder } from "./constrained-decoding.ts"
 import type { DecodeRow } from "./decode-banks.ts"
 import type { DecoderEvent, GenerateRequest } from "./decoder-jobs.ts"
 import type { KvCache } from "./kv-cache.ts"
@@ -33,7 +32,7 @@ export class GenerateJob implements DecodeRow {
   private readonly emit: (event: DecoderEvent) => void
   private readonly sampler: Sampler
   private readonly constrained: ConstrainedDecoder | undefined
-  private readonly text: IncrementalDetokenizer
+  private readonly text: AnswerText
   private readonly spentMs = new Map<Stage, number>([
     ["prefill", 0],
     ["decode", 0],
@@ -43,7 +42,9 @@ export class GenerateJob implements DecodeRow {
   private wholeTokens = 0
   private cacheReadTokens = 0
   private cacheWriteTokens = 0
-  private produced = 0
+  private isPromptRead = false
+  /** Tokens were taken back, and their keys and values are still in the cache. */
+  private isShortened = false
   /** Logits that wait for a late grammar. */
   private held: Float32Array | undefined
   private readonly keepPrompt: Beginning["keep"]
@@ -67,7 +68,7 @@ export class GenerateJob implements DecodeRow {
     if (prompt) this.continueFrom(prompt)
     const { grammar } = request
     const bytesOf = bytesWith(model.bytesOf, request.markers)
-    this.text = answerText(request, bytesOf, model.startsWithSpace)
+    this.text = new AnswerText(request, model, bytesOf, emit)
     // last, because nothing after it may throw: it has to be released
     this.constrained = grammar && this.constrainedBy(grammar, bytesOf)
   }
@@ -75,6 +76,7 @@ export class GenerateJob implements DecodeRow {
   /** Its first token is chosen in the next step, like one whose mask was late. */
   private continueFrom({ cache, logits, wholeTokens }: ReadPrompt): void {
     this.begun = true
+    this.isPromptRead = true
     this.cache.copyFrom(cache)
     this.wholeTokens = wholeTokens
     this.held = logits.slice()
@@ -85,25 +87,13 @@ export class GenerateJob implements DecodeRow {
     bytesOf: Model["bytesOf"],
   ): ConstrainedDecoder {
     const { constraints, vocabulary, endTokens, textEncoder } = this.model
-    const { markers = {} } = this.request
-    const constraint = constraints.open(grammar)
-    try {
-      return new ConstrainedDecoder(constraint, this.sampler, {
-        ...rest,
-        vocabulary,
-        endTokens,
-        textEncoder,
-        markers,
-        bytesOf,
-      })
-    } catch (cause) {
-      constraint.release()
-      throw cause
-    }
+    const { markers = {}, maxTokens } = this.request
+    const known = { maxTokens, vocabulary, endTokens, textEncoder, markers, bytesOf }
+    return constrainedDecoder(constraints.open(grammar), this.sampler, { ...rest, ...known })
   }
 
   get isPrefilling(): boolean {
-    return this.cache.length < this.request.promptIds.length
+    return !this.isPromptRead
   }
 
   /** The next chunk would end the prompt, and its first token would wait for the grammar. */
@@ -120,7 +110,7 @@ export class GenerateJob implements DecodeRow {
 
   /** Draft tokens from earlier occurrences in the text, at most as many as may still be written. */
   draftTokens(): readonly number[] {
-    return this.lookup.draft(this.ids).slice(0, this.request.maxTokens - this.produced - 1)
+    return this.lookup.draft(this.ids).slice(0, this.left - 1)
   }
 
   spent(stage: Stage, durationMs: number): void {
@@ -165,6 +155,7 @@ export class GenerateJob implements DecodeRow {
     const { promptIds } = this.request
     const [from, to] = [this.cache.length, this.chunkEnd]
     const isLast = to === promptIds.length
+    this.isPromptRead = isLast
     const logits = await this.model.session.forward(
       this.cache,
       promptIds.subarray(from, to),
@@ -209,12 +200,17 @@ export class GenerateJob implements DecodeRow {
   }
 
   private get left(): number {
-    return this.request.maxTokens - this.produced
+    return this.request.maxTokens - this.text.length
   }
 
   /** Its mask is later than the forward pass: it is left out of a step, and tried with `retry`. */
   get isLate(): boolean {
     return this.held !== undefined
+  }
+
+  /** It took the last logits, and the next ones follow them. */
+  get goesOn(): boolean {
+    return !this.isLate && !this.isShortened
   }
 
   retry(): boolean {
@@ -225,7 +221,7 @@ export class GenerateJob implements DecodeRow {
 
   /**
    * Chooses the next token from the logits, which it overwrites, or keeps them while the mask is
-   * late. Returns true when the answer is complete.
+   * late, or takes tokens back. Returns true when the answer is complete.
    */
   take(logits: Float32Array): boolean {
     // cancelled during the forward pass
@@ -235,6 +231,8 @@ export class GenerateJob implements DecodeRow {
       return false
     }
     assertLogits(logits)
+    const lost = this.constrained?.leave() ?? 0
+    if (lost > 0) return this.takeBack(lost)
     const { topLogprobs } = this.request
     const logprobs = topLogprobs === undefined ? undefined : logprobsOf(logits, topLogprobs)
     const token = this.constrained
@@ -248,16 +246,25 @@ export class GenerateJob implements DecodeRow {
     return isAtEnd
   }
 
+  /** What follows the tokens before is computed again. */
+  private takeBack(count: number): false {
+    this.ids.splice(-count)
+    this.text.takeBack(count)
+    this.isShortened = true
+    return false
+  }
+
+  /** Called after a step, so that all tokens but the last are in the cache. */
+  shorten(): void {
+    if (this.isShortened) this.cache.rewind(this.ids.length - 1)
+    this.isShortened = false
+  }
+
   private push(token: number, chosen?: ChosenLogprobs): boolean {
     this.ids.push(token)
-    this.produced++
-    const isEnd = this.model.endTokens.has(token)
-    const { stopped, ...piece } = isEnd
-      ? { text: "", stopped: false }
-      : this.text.push(token, chosen)
-    this.emit({ type: "token", outputTokens: this.produced, ...piece })
-    if (stopped) return this.finish("stop", true)
-    const reason = isEnd
+    this.text.add(token, chosen)
+    if (this.text.send(this.constrained?.held ?? 0)) return this.finish("stop", true)
+    const reason = this.model.endTokens.has(token)
       ? "stop"
       : this.constrained
         ? this.constrained.end(this.left)
@@ -268,9 +275,9 @@ export class GenerateJob implements DecodeRow {
   }
 
   private finish(reason: "stop" | "length", isCut = false): true {
-    // text that was held back as a possible stop string is released, unless one was found
-    const { stopped, ...piece } = isCut ? { text: "", stopped: true } : this.text.end()
-    this.emit({ type: "finish", reason: stopped ? "stop" : reason, ...piece })
+    const { grammar } = this.request
+    const isWhole = grammar?.closeOnLength && (reason === "stop" || this.constrained?.isWhole)
+    this.text.finish(reason, isCut, isWhole)
     return true
   }
 

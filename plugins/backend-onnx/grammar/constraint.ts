@@ -38,6 +38,14 @@ export interface Constraint {
   mask(): Uint32Array
   /** Advances by the chosen token, which the mask must allow. */
   accept(token: number): void
+  /** Takes back the last `count` accepted tokens. */
+  rollback(count: number): void
+  /**
+   * The number of accepted tokens from the beginning of the outermost guarded value that is open,
+   * which may have to be taken back: a mask may be empty then. Absent: nothing is guarded, so no
+   * mask is ever empty.
+   */
+  guardedTokens(): number | undefined
   /** Whether the text may end here. */
   isComplete(): boolean
   /** Returns the shortest completion found, as tokens; undefined: none within `most` tokens. */

@@ -118,6 +118,16 @@ class ThreadConstraint implements EngineConstraint {
     this.thread.ask({ type: "accept", id: this.id, token })
   }
 
+  rollback(count: number): void {
+    this.awaited++
+    this.thread.ask({ type: "rollback", id: this.id, count })
+  }
+
+  guardedTokens(): number | undefined {
+    this.settle()
+    return this.state.guardedTokens
+  }
+
   closing(most: number): readonly number[] | undefined {
     this.settle()
     const found = new Int32Array(new SharedArrayBuffer((most + 1) * 4))

@@ -10,6 +10,7 @@ export type ToGrammarThread =
       readonly state: SharedArrayBuffer
     }
   | { readonly type: "accept"; readonly id: number; readonly token: number }
+  | { readonly type: "rollback"; readonly id: number; readonly count: number }
   | {
       readonly type: "closing"
       readonly id: number
@@ -30,13 +31,15 @@ const mostTextBytes = 1_024
 
 const fields = {
   /**
-   * The number of computed masks: the first at opening, then one for each accepted token. The
-   * engine sleeps on it.
+   * The number of computed masks: the first at opening, then one for each accepted token and each
+   * rollback. The engine sleeps on it.
    */
   computed: 0,
   isComplete: 1,
   /** Bytes of the failure's message plus one; 0: no failure. */
   failed: 2,
+  /** `guardedTokens` plus one; 0: nothing is guarded. */
+  guarded: 3,
 } as const
 
 /** The shared state of one answer, for both sides. */
@@ -68,14 +71,20 @@ export class SharedState {
     return Atomics.load(this.words, fields.isComplete) === 1
   }
 
+  get guardedTokens(): number | undefined {
+    const guarded = Atomics.load(this.words, fields.guarded)
+    return guarded === 0 ? undefined : guarded - 1
+  }
+
   get failure(): string | undefined {
     const length = Atomics.load(this.words, fields.failed)
     return length === 0 ? undefined : Buffer.from(this.text.slice(0, length - 1)).toString()
   }
 
   /** Called by the thread: publishes the next mask. */
-  publish(mask: Uint32Array, isComplete: boolean): void {
+  publish(mask: Uint32Array, isComplete: boolean, guardedTokens: number | undefined): void {
     this.mask.set(mask)
+    Atomics.store(this.words, fields.guarded, guardedTokens === undefined ? 0 : guardedTokens + 1)
     Atomics.store(this.words, fields.isComplete, isComplete ? 1 : 0)
     this.step()
   }

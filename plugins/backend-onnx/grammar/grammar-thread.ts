@@ -19,7 +19,7 @@ const advance = (id: number, step: () => void): void => {
   if (!state) return
   try {
     step()
-    state.publish(matchers.mask(id), matchers.isComplete(id))
+    state.publish(matchers.mask(id), matchers.isComplete(id), matchers.guardedTokens(id))
   } catch (cause) {
     state.fail(textOf(cause))
   }
@@ -43,6 +43,7 @@ const handle = (message: ToGrammarThread): void => {
     states.set(id, SharedState.over(message.state))
     advance(id, () => matchers.add(id, message.grammar))
   } else if (message.type === "accept") advance(id, () => matchers.accept(id, message.token))
+  else if (message.type === "rollback") advance(id, () => matchers.rollback(id, message.count))
   else if (message.type === "closing") close(id, message.most, new Int32Array(message.found))
   else {
     states.delete(id)

@@ -110,6 +110,18 @@ export class Matchers {
     open.tokens.push(token)
   }
 
+  /** Takes back the last `count` tokens. */
+  rollback(id: number, count: number): void {
+    const open = this.get(id)
+    this.run(open, (handle) => this.instance.rollback(handle, count))
+    open.tokens.splice(-count)
+  }
+
+  /** As `Constraint` has it. */
+  guardedTokens(id: number): number | undefined {
+    return this.get(id).guards && 0
+  }
+
   /** Valid until the next call. */
   mask(id: number): Uint32Array {
     return this.run(this.get(id), (matcher) => matcher.mask())

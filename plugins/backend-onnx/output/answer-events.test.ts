@@ -23,7 +23,7 @@ const run = (of: AnswerForm, tokens: readonly string[], reason: "stop" | "length
     counts.push(events.reasoningTokens)
     return out
   })
-  all.push(...events.finish({ text: "" }, reason))
+  all.push(...events.finish({ text: "", reason }))
   return {
     events: all,
     counts,

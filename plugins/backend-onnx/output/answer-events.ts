@@ -5,7 +5,15 @@ import { type AnswerForm, AnswerParser, type Parsed } from "./answer-parser.ts"
 type TextEvent = Extract<ChatEvent, { readonly type: "text" }>
 type Details = NonNullable<Piece["details"]>
 
+/** The rest of an answer, with its end. */
+export interface LastPiece extends Piece {
+  readonly reason: "stop" | "length"
+  readonly isWhole?: boolean
+}
+
 const decoder = new TextDecoder()
+
+const wholeness = ({ isWhole }: LastPiece) => (isWhole === undefined ? {} : { isWhole })
 
 const toLogprob = ({
   bytes,
@@ -22,7 +30,7 @@ const toLogprobs = (details: Details): NonNullable<TextEvent["logprobs"]> =>
 export interface AnswerEvents {
   token(piece: Piece): readonly ChatEvent[]
   /** Returns the last events, with the finish. */
-  finish(piece: Piece, reason: "stop" | "length"): readonly ChatEvent[]
+  finish(end: LastPiece): readonly ChatEvent[]
   /** The number of tokens so far that belong to the reasoning. */
   readonly reasoningTokens: number
 }
@@ -35,7 +43,7 @@ const textEvents = ({ text, details }: Piece): readonly ChatEvent[] =>
 /** For answers without reasoning and calls: everything is text. */
 const plainEvents: AnswerEvents = {
   token: textEvents,
-  finish: (piece, reason) => [...textEvents(piece), { type: "finish", reason }],
+  finish: (end) => [...textEvents(end), { type: "finish", reason: end.reason, ...wholeness(end) }],
   reasoningTokens: 0,
 }
 
@@ -107,8 +115,9 @@ class ParsedEvents implements AnswerEvents {
     return events
   }
 
-  finish(piece: Piece, reason: "stop" | "length"): readonly ChatEvent[] {
-    const before = this.push(piece)
+  finish(end: LastPiece): readonly ChatEvent[] {
+    const { reason } = end
+    const before = this.push(end)
     const parsed = this.parser.end(reason === "length")
     const events = withDetails(parsed, this.visible.take(parsed, Number.POSITIVE_INFINITY))
     return [
@@ -117,6 +126,7 @@ class ParsedEvents implements AnswerEvents {
       {
         type: "finish",
         reason: reason === "stop" && this.parser.callCount ? "tool_calls" : reason,
+        ...wholeness(end),
       },
     ]
   }

@@ -89,21 +89,27 @@ const listedShare = 1 / 4
 export class Sampler {
   private readonly settings: SamplerSettings
   private readonly random: Random
+  /** How often the answer has each of its tokens. */
   private readonly counts = new Map<number, number>()
-  /** Tokens of the prompt and the answer; absent: without a penalty for them. */
-  private readonly seen: Set<number> | undefined
+  /** Tokens of the prompt; absent: without a penalty for them. */
+  private readonly prompt: ReadonlySet<number> | undefined
 
   constructor(settings: SamplerSettings, random: Random, promptIds: Iterable<number> = []) {
     this.settings = settings
     this.random = random
-    if ((settings.repetitionPenalty ?? 1) !== 1) this.seen = new Set(promptIds)
+    if ((settings.repetitionPenalty ?? 1) !== 1) this.prompt = new Set(promptIds)
   }
 
   /** Applies penalties and bias to `logits` in place. */
   private adjust(logits: Float32Array): void {
     const { frequencyPenalty, presencePenalty, logitBias, repetitionPenalty = 1 } = this.settings
-    for (const id of this.seen ?? [])
+    const repeated = (id: number) => {
       logits[id] = logits[id]! * (logits[id]! > 0 ? 1 / repetitionPenalty : repetitionPenalty)
+    }
+    if (this.prompt) {
+      for (const id of this.prompt) repeated(id)
+      for (const id of this.counts.keys()) if (!this.prompt.has(id)) repeated(id)
+    }
     if (frequencyPenalty || presencePenalty)
       for (const [id, count] of this.counts)
         logits[id] = logits[id]! - frequencyPenalty * count - presencePenalty
@@ -142,7 +148,13 @@ export class Sampler {
     this.adjust(logits)
     const id = mask ? this.chooseAllowed(logits, mask) : this.choose(logits)
     this.counts.set(id, (this.counts.get(id) ?? 0) + 1)
-    this.seen?.add(id)
     return id
+  }
+
+  /** Forgets a token that the answer lost again. What was drawn for it is not drawn anew. */
+  undo(id: number): void {
+    const count = this.counts.get(id) ?? 0
+    if (count > 1) this.counts.set(id, count - 1)
+    else this.counts.delete(id)
   }
 }

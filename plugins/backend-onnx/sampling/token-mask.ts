@@ -4,6 +4,16 @@ export class GrammarFailed extends Error {
 }
 
 /**
+ * No token was left that a valid document could go on with, and no earlier choice that could be
+ * made anew led out of it.
+ */
+export class DeadEnd extends GrammarFailed {
+  constructor() {
+    super("no valid document was found from here on")
+  }
+}
+
+/**
  * A bit for each token: bit `id & 31` of word `id >> 5` allows it. Tokens beyond the end of the
  * mask are forbidden.
  */

@@ -159,10 +159,7 @@ const translator = (id: ModelId, context: ModelContext, form: AnswerForm, answer
         return numbered(events, event.answer)
       }
       case "finish":
-        return numbered(
-          written[event.answer ?? 0]!.events.finish(event, event.reason),
-          event.answer,
-        )
+        return numbered(written[event.answer ?? 0]!.events.finish(event), event.answer)
       default:
         return undefined
     }

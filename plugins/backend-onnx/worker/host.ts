@@ -56,6 +56,17 @@ const restartDelaysMs = [500, 1_000, 2_000, 5_000, 10_000]
 const soundAfter = 100
 const retryAfterMs = 1_000
 
+type Failed = Extract<FromThread<never, never>, { readonly type: "failed" }>
+/** A dead end is the schema's and the model's, not the engine's. */
+const failures = {
+  engine: apiError("backend_error"),
+  grammar: apiError(
+    "backend_error",
+    "The grammar that keeps the answer to its schema or tools failed, so the answer was ended.",
+  ),
+  deadEnd: apiError("schema_not_satisfied"),
+}
+
 /** A running stream, from the host's side. */
 interface Pending<Event> {
   readonly priority: Priority
@@ -151,24 +162,13 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     }
   }
 
-  private refuse(
-    pending: Pending<Event>,
-    { message: reason, isGrammar }: { readonly message: string; readonly isGrammar: boolean },
-  ): void {
-    this.options.log.error("engine.request_failed", "a request failed in the engine", {
-      model: this.options.spec.path,
-      reason,
-    })
-    pending.failed(
-      apiError(
-        "backend_error",
-        ...(isGrammar
-          ? [
-              "The grammar that keeps the answer to its schema or tools failed, so the answer was ended.",
-            ]
-          : []),
-      ),
-    )
+  private refuse(pending: Pending<Event>, { message: reason, why }: Failed): void {
+    if (why !== "deadEnd")
+      this.options.log.error("engine.request_failed", "a request failed in the engine", {
+        model: this.options.spec.path,
+        reason,
+      })
+    pending.failed(failures[why ?? "engine"])
   }
 
   run<Out>(

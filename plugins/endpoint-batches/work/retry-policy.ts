@@ -36,6 +36,8 @@ const kinds: Readonly<Record<ErrorCode, "transient" | "uncertain" | "final">> = 
   range_not_satisfiable: "final",
   text_too_long: "final",
   instruction_with_image: "final",
+  // the engine has tried often enough
+  schema_not_satisfied: "final",
   rate_limit_error: "transient",
   concurrency_exceeded: "transient",
   backend_busy: "transient",

@@ -60,6 +60,7 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   range_not_satisfiable: isDownload,
   text_too_long: withModel,
   instruction_with_image: withModel,
+  schema_not_satisfied: withModel,
   // mails and sign-ins are limited too
   rate_limit_error: (endpoint) => metered(endpoint) || signing(endpoint) || changing(endpoint),
   // large bodies of one account, too

@@ -68,20 +68,24 @@ export class AutomatonConstraints implements Constraints {
     this.isReady = isReady
   }
 
-  /** `failsAfter`: fails after this many accepted tokens. */
-  static grammar(automaton: Automaton, failsAfter?: number): Grammar {
-    return { kind: "lark", lark: JSON.stringify({ automaton, failsAfter }) }
+  /** `failsAfter`: fails after this many accepted tokens. `guarded`: the letter that guards. */
+  static grammar(automaton: Automaton, failsAfter?: number, guarded?: string): Grammar {
+    return { kind: "lark", lark: JSON.stringify({ automaton, failsAfter, guarded }) }
   }
 
   open(grammar: Grammar): PacedConstraint {
-    const { automaton, failsAfter = Number.POSITIVE_INFINITY } = JSON.parse(
-      grammar.kind === "lark" ? grammar.lark : "",
-    ) as {
+    const {
+      automaton,
+      failsAfter = Number.POSITIVE_INFINITY,
+      guarded,
+    } = JSON.parse(grammar.kind === "lark" ? grammar.lark : "") as {
       readonly automaton: Automaton
       readonly failsAfter?: number
+      readonly guarded?: string
     }
     const { tokens, endTokens, watched, isReady } = this
-    let [state, taken, isReleased]: [number, number, boolean] = [0, 0, false]
+    let [state, isReleased]: [number, boolean] = [0, false]
+    const way: { readonly token: number; readonly before: number }[] = []
     watched.open++
     watched.opened++
     const check = () => {
@@ -89,7 +93,7 @@ export class AutomatonConstraints implements Constraints {
         watched.misused++
         throw new Error("used after its release")
       }
-      if (taken >= failsAfter) throw new GrammarFailed("lost")
+      if (way.length >= failsAfter) throw new GrammarFailed("lost")
     }
     return {
       isReady,
@@ -109,9 +113,20 @@ export class AutomatonConstraints implements Constraints {
         check()
         const to = tokens[token] ? walk(automaton, tokens[token], state) : undefined
         if (to === undefined) throw new Error(`token ${token} is not allowed`)
+        way.push({ token, before: state })
         state = to
-        taken++
         watched.accepted.push(token)
+      },
+      rollback: (count) => {
+        check()
+        if (count < 1 || count > way.length) throw new Error(`${count} tokens can't be taken back`)
+        state = way.splice(-count)[0]!.before
+      },
+      guardedTokens: () => {
+        check()
+        if (guarded === undefined) return undefined
+        const last = way.findLastIndex(({ token }) => tokens[token]!.includes(guarded))
+        return way.length - 1 - last
       },
       isComplete: () => {
         check()

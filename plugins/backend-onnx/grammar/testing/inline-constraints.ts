@@ -19,6 +19,11 @@ export const inlineConstraints = (vocabulary: GrammarVocabulary): Constraints =>
         mask = undefined
         matchers.accept(id, token)
       },
+      rollback: (count) => {
+        mask = undefined
+        matchers.rollback(id, count)
+      },
+      guardedTokens: () => matchers.guardedTokens(id),
       isComplete: () => matchers.isComplete(id),
       closing: (most) => matchers.closingOf(id, most),
       release: () => matchers.release(id),
