@@ -9,8 +9,6 @@ const mostTries = 40
 const mostTriesInAll = 400
 /** The number of ways that are remembered as closed. */
 const mostClosed = 64
-/** Masks with fewer tokens are looked at closely: whether they leave a choice. */
-const few = 24
 
 const opening = new Set('{[:,"')
 
@@ -18,7 +16,7 @@ interface Step<State> {
   readonly token: number
   /** Offset of its first byte. */
   readonly from: number
-  /** Another token was allowed that is no other spelling of the same bytes. */
+  /** Another token was allowed. */
   readonly isOpen: boolean
   /** A name, a value or a delimiter begins here, so that another one may. */
   readonly isBeginning: boolean
@@ -110,20 +108,11 @@ export class Backtracking<State> {
     this.steps.push({
       token,
       from: this.end,
-      isOpen: this.isChoice(mask),
+      isOpen: !allowedTokens(mask, this.options.vocabulary, 1),
       isBeginning: opening.has(this.lastBefore(this.end)),
       before,
     })
     this.text += this.spell(token)
-  }
-
-  /** Returns whether tokens go on differently: `e`, `en` and `end` are one way. */
-  private isChoice(mask: TokenMask): boolean {
-    const tokens = allowedTokens(mask, this.options.vocabulary, few)
-    if (!tokens) return true
-    const spellings = tokens.map((token) => this.spell(token))
-    const longest = spellings.reduce((a, b) => (b.length > a.length ? b : a), "")
-    return spellings.some((spelling) => spelling === "" || !longest.startsWith(spelling))
   }
 
   /** The bytes that must not follow: with them the answer would be on a closed way. */

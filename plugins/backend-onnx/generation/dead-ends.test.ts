@@ -15,12 +15,10 @@ const guarded = (automaton: Automaton, letter = nothing) => ({
   closeOnLength: false,
 })
 
-const path = (from: number, text: string, to: number): Automaton["moves"] =>
-  [...text].map((letter, at) => [
-    at === 0 ? from : from * 100 + at,
-    letter,
-    at === text.length - 1 ? to : from * 100 + at + 1,
-  ])
+const path = (from: number, text: string, to: number): Automaton["moves"] => {
+  const between = (at: number) => (at === 0 ? from : at === text.length ? to : from * 100 + 50 + at)
+  return [...text].map((letter, at) => [between(at), letter, between(at + 1)])
+}
 
 const textSent = ({ events }: FakeAnswer): readonly string[] =>
   events.flatMap((event) => (event.type === "token" ? [event.text] : []))

@@ -64,6 +64,22 @@ for (const [name, constraints] of kinds) {
     expect(constraint.isComplete()).toBe(true)
   })
 
+  test(`${name}: tokens are taken back, and another way is taken`, () => {
+    const constraint = opened(constraints, person, '{"name":"Ada","a')
+    expect(next(constraint)).toBe("g")
+    constraint.rollback('da","a'.length)
+    expect(next(constraint)).toBe("dl")
+    write(constraint, "lan")
+    constraint.rollback(1)
+    expect(next(constraint)).toBe("n")
+    write(constraint, 'n"}')
+    expect(constraint.isComplete()).toBe(true)
+    constraint.rollback(1)
+    expect(constraint.isComplete()).toBe(false)
+    expect(constraint.guardedTokens()).toBeUndefined()
+    constraint.release()
+  })
+
   test(`${name}: the way to an end leads to an end, and moves nothing`, () => {
     const constraint = opened(constraints, person, '{"name"')
     const way = constraint.closing(100)!
