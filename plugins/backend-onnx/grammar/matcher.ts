@@ -2,32 +2,61 @@ import type { GrammarInstance, MatcherHandle } from "./grammar-instance.ts"
 import type { AnswerState, GuardedAnswer } from "./guards/answer-guard.ts"
 import type { GuardedTokens } from "./guards/guarded-tokens.ts"
 
+/** The state after a token, and the outermost guarded value that is open there. */
+interface Guarded {
+  readonly state: AnswerState
+  readonly value: string | undefined
+  /** The number of tokens before the one that began it. */
+  readonly since: number
+}
+
 /** Follows the documents of one answer, token by token. */
 export class AnswerGuard {
   private readonly answer: GuardedAnswer
   private readonly tokens: GuardedTokens
   /** The state after each token; the first is the beginning. */
-  private readonly states: AnswerState[]
+  private readonly states: Guarded[]
 
-  constructor(answer: GuardedAnswer, tokens: GuardedTokens, states = [answer.start]) {
+  constructor(
+    answer: GuardedAnswer,
+    tokens: GuardedTokens,
+    states: Guarded[] = [{ state: answer.start, value: undefined, since: 0 }],
+  ) {
     this.answer = answer
     this.tokens = tokens
     this.states = states
   }
 
+  private get last(): Guarded {
+    return this.states.at(-1)!
+  }
+
   get mayEnd(): boolean {
-    return this.answer.mayEnd(this.states.at(-1)!)
+    return this.answer.mayEnd(this.last.state)
+  }
+
+  /** As `Constraint` has it. */
+  get guardedTokens(): number {
+    const { value, since } = this.last
+    return value === undefined ? 0 : this.states.length - 1 - since
   }
 
   /** False: the token finishes something that is not accepted. */
   take(token: number): boolean {
-    const next = this.answer.take(this.states.at(-1)!, token, this.tokens.textOf(token))
-    if (next) this.states.push(next)
-    return next !== undefined
+    const { last } = this
+    const state = this.answer.take(last.state, token, this.tokens.textOf(token))
+    if (!state) return false
+    const value = this.answer.guardedAt(state)
+    this.states.push({
+      state,
+      value,
+      since: value === last.value ? last.since : this.states.length - 1,
+    })
+    return true
   }
 
   narrow(mask: Uint32Array): void {
-    this.tokens.narrow(mask, this.answer, this.states.at(-1)!)
+    this.tokens.narrow(mask, this.answer, this.last.state)
   }
 
   rollback(count: number): void {
@@ -35,7 +64,7 @@ export class AnswerGuard {
   }
 
   clone(): AnswerGuard {
-    return new AnswerGuard(this.answer, this.tokens, [this.states.at(-1)!])
+    return new AnswerGuard(this.answer, this.tokens, [this.last])
   }
 }
 

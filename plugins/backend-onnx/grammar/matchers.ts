@@ -97,7 +97,7 @@ export class Matchers {
         tokens: [],
         handle: this.instance.clone(this.compiled(key)),
         generation: this.generation,
-        guard: guarded && new AnswerGuard(guarded, this.guardedTokens()),
+        guard: guarded && new AnswerGuard(guarded, this.tokensForGuards()),
       }),
     )
   }
@@ -113,13 +113,13 @@ export class Matchers {
   /** Takes back the last `count` tokens. */
   rollback(id: number, count: number): void {
     const open = this.get(id)
-    this.run(open, (handle) => this.instance.rollback(handle, count))
+    this.run(open, (matcher) => matcher.rollback(count))
     open.tokens.splice(-count)
   }
 
   /** As `Constraint` has it. */
   guardedTokens(id: number): number | undefined {
-    return this.get(id).guards && 0
+    return this.get(id).guard?.guardedTokens
   }
 
   /** Valid until the next call. */
@@ -168,7 +168,7 @@ export class Matchers {
     }
   }
 
-  private guardedTokens(): GuardedTokens {
+  private tokensForGuards(): GuardedTokens {
     this.guarding ??= new GuardedTokens(this.vocabulary)
     return this.guarding
   }

@@ -72,6 +72,11 @@ export class GuardedAnswer {
     return inside.document.tracker.mayEnd(inside.state)
   }
 
+  /** Undefined where no guarded value is open, otherwise equal as long as it is. */
+  guardedAt({ inside }: AnswerState): string | undefined {
+    return inside?.document.tracker.guardedAt(inside.state)
+  }
+
   /** Whether a document may begin within the next `most` bytes. */
   beginsWithin({ isFree, tail }: AnswerState, most: number): boolean {
     return !isFree && this.documents.some(({ before }) => missing(tail, before) < most)

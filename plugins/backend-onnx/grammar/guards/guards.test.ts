@@ -104,3 +104,31 @@ test("a document within an answer is checked, too", () => {
   expect(write(text('{"a":[1,2]}'))).toBe(`${text('{"a":[1,2]}')}$`)
   expect(write(text('{"a":[1,1]}'))).toBe(`see <call>${before}{"a":[1,1`)
 })
+
+test("tokens count from where the outermost guarded value began, and are taken back", () => {
+  const schema = {
+    type: "object",
+    properties: { before: { type: "string" }, sets: { type: "array", items: set } },
+    required: ["before", "sets"],
+    additionalProperties: false,
+  }
+  const constraint = constraints.open({ kind: "schema", schema })
+  const counts = (text: string) =>
+    [...Buffer.from(text)].map((byte) => {
+      constraint.mask()
+      constraint.accept(byte)
+      return constraint.guardedTokens()
+    })
+  expect(counts('{"before":"ab","sets":[').every((count) => count === 0)).toBe(true)
+  expect(counts("[1,2],[3")).toEqual([1, 2, 3, 4, 0, 0, 1, 2])
+  constraint.rollback(4)
+  expect(constraint.guardedTokens()).toBe(4)
+  expect(counts("7],")).toEqual([5, 0, 0])
+  constraint.rollback(1)
+  expect(counts("]}")).toEqual([0, 0])
+  expect(constraint.isComplete()).toBe(true)
+  const whole = constraints.open({ kind: "schema", schema: set })
+  expect(whole.guardedTokens()).toBe(0)
+  whole.accept(0x5b)
+  expect(whole.guardedTokens()).toBe(1)
+})

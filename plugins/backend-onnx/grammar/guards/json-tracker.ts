@@ -4,6 +4,8 @@ import type { Json } from "../../../../core/json.ts"
 export interface Watch {
   /** The watch of an item or a property; undefined: nothing is checked there. */
   child(key: string | number): Watch | undefined
+  /** Something is checked here, beside the check of the whole document in the end. */
+  readonly isGuarded: boolean
   /** Whether `allows` may refuse. */
   readonly checksParts: boolean
   /** Whether the value may be finished. */
@@ -141,6 +143,23 @@ export class JsonTracker {
   /** The few texts that the value being written, or the next one, may be. */
   choicesAt({ mode, frame, choices }: DocumentState): readonly string[] | undefined {
     return mode === "value" || mode === "item" ? frame?.watch?.choices(frame) : choices
+  }
+
+  /** The keys that lead to the outermost guarded value that is open; undefined: there is none. */
+  guardedAt(state: DocumentState): string | undefined {
+    const { mode, frame } = state
+    const isScalar = mode === "text" || mode === "number" || mode === "literal"
+    let found: Frame | "scalar" | undefined =
+      isScalar && this.watchOf(state)?.isGuarded ? "scalar" : undefined
+    const frames: Frame[] = []
+    for (let open = frame; open; open = open.parent) {
+      frames.push(open)
+      if (open.watch?.isGuarded) found = open
+    }
+    if (!found) return undefined
+    // a frame's own key is that of the value within it
+    const above = found === "scalar" ? frames : frames.slice(frames.indexOf(found) + 1)
+    return above.map(keyIn).join("/")
   }
 
   private endOfRun(text: string, from: number): number {

@@ -131,6 +131,7 @@ const governing = (
 const checkedParts = ["uniqueItems", "contains", "maxProperties"]
 
 class SchemaWatch implements Watch {
+  readonly isGuarded: boolean
   readonly checksParts: boolean
   private readonly schemas: GuardedSchemas
   private readonly places: readonly SchemaLocation[]
@@ -152,7 +153,9 @@ class SchemaWatch implements Watch {
     this.checksParts = places.some(({ path }) =>
       checkedParts.some((keyword) => schemas.guards.keywords.get(path)?.has(keyword)),
     )
-    this.judging = isRoot ? [root] : places.filter((place) => schemas.judges(place))
+    const judging = places.filter((place) => schemas.judges(place))
+    this.isGuarded = judging.length > 0
+    this.judging = isRoot ? [root] : judging
   }
 
   child(key: string | number): SchemaWatch | undefined {
