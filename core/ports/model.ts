@@ -160,9 +160,8 @@ export interface TokenLogprob {
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
 
 /**
- * `finish` comes exactly once for each answer, and is its last event. Text is whole UTF-8 characters
- * and never holds a stop string. `answer`: which of several, from 0 on; absent: 0. `isWhole`:
- * whether the document is, where the request has `closeOnLength`.
+ * `finish` comes once for each answer, as its last event; `isWhole` is said with `closeOnLength`.
+ * Text is whole UTF-8 characters, without stop strings. `answer`: from 0 on; absent: 0.
  */
 export type ChatEvent = { readonly answer?: number } & (
   | {
