@@ -46,6 +46,8 @@ export const independentValidator = (schema: Json): ((document: Json) => boolean
     logger: false,
     unicodeRegExp: true,
     validateFormats: true,
+    // as the drafts say
+    ignoreKeywordsWithRef: draftOf(schema) === Ajv,
   })
   addFormats(ajv, {
     mode: "full",

@@ -1,0 +1,80 @@
+import type { Json } from "../../core/json.ts"
+import type { Compiled } from "../../plugins/backend-onnx/grammar/compile-job.ts"
+import compileJob from "../../plugins/backend-onnx/grammar/compile-job.ts"
+import type { Grammar } from "../../plugins/backend-onnx/grammar/constraint.ts"
+import {
+  type GrammarVocabulary,
+  isAllowed,
+  sizeOf,
+} from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
+import { Matchers } from "../../plugins/backend-onnx/grammar/matchers.ts"
+import { analyseSchema } from "../../plugins/backend-onnx/grammar/schema-report.ts"
+import { GrammarFailed } from "../../plugins/backend-onnx/sampling/token-mask.ts"
+
+/** What a strict request with this schema is answered before it runs. */
+export const compiled = (schema: Json): Compiled =>
+  compileJob({ kind: "schema", schema, isStrict: true })
+
+/** Whether finished values are checked beside the masks. */
+export const isGuarded = (schema: Json): boolean => analyseSchema(schema).guards !== undefined
+
+/** The masks of answers one after another, as an engine computes them. */
+export class Answers {
+  private readonly vocabulary: GrammarVocabulary
+  private readonly matchers: Matchers
+  private id = 0
+
+  constructor(vocabulary: GrammarVocabulary) {
+    this.vocabulary = vocabulary
+    this.matchers = new Matchers(vocabulary)
+  }
+
+  /** Opens an answer and computes its first mask. Throws `GrammarFailed`. */
+  open(grammar: Grammar): void {
+    this.matchers.add(++this.id, grammar)
+    this.matchers.mask(this.id)
+  }
+
+  close(): void {
+    this.matchers.release(this.id)
+  }
+
+  /** Writes tokens by chance under the masks, then the way to an end; undefined: none was found. */
+  written(
+    random: () => number,
+    limits: { readonly tokens: number; readonly closing: number },
+    onMask: (ms: number) => void,
+  ): readonly number[] | undefined {
+    const tokens: number[] = []
+    while (tokens.length < limits.tokens) {
+      const startedMs = performance.now()
+      const mask = this.matchers.mask(this.id)
+      onMask(performance.now() - startedMs)
+      const token = this.chosen(mask, random)
+      if (this.vocabulary.endTokens.includes(token)) return tokens
+      this.matchers.accept(this.id, token)
+      tokens.push(token)
+    }
+    const way = this.matchers.closingOf(this.id, limits.closing)
+    return way && [...tokens, ...way]
+  }
+
+  private chosen(mask: Uint32Array, random: () => number): number {
+    const size = sizeOf(this.vocabulary)
+    const start = Math.floor(random() * size)
+    for (let step = 0; step < size; step++)
+      if (isAllowed(mask, (start + step) % size)) return (start + step) % size
+    throw new GrammarFailed("a dead end")
+  }
+
+  /** Whether these tokens are a whole answer. */
+  accepts(tokens: Iterable<number>): boolean {
+    try {
+      for (const token of tokens) this.matchers.accept(this.id, token)
+      return this.matchers.isComplete(this.id)
+    } catch (cause) {
+      if (!(cause instanceof GrammarFailed)) throw cause
+      return false
+    }
+  }
+}
