@@ -241,9 +241,12 @@ export class JsonTracker {
   }
 
   private finished(state: DocumentState): DocumentState | undefined {
-    const value: Json = state.mode === "text" ? textOf(state.raw) : (JSON.parse(state.raw) as Json)
+    const { mode, raw, frame } = state
+    // `-` and `1.` go on
+    if (mode === "number" && !/[0-9]$/.test(raw)) return undefined
+    const value = mode === "text" ? textOf(raw) : (JSON.parse(raw) as Json)
     const watch = this.watchOf(state)
-    return !watch || watch.accepts(value) ? this.added(state.frame, value) : undefined
+    return !watch || watch.accepts(value) ? this.added(frame, value) : undefined
   }
 
   private closed({ frame }: DocumentState): DocumentState | undefined {

@@ -2,109 +2,10 @@ import type { Json } from "../../../../core/json.ts"
 import { acceptsValue } from "../schema/accepts.ts"
 import { matchesPattern } from "../schema/check.ts"
 import type { SchemaDocument, SchemaLocation } from "../schema/document.ts"
-import { fewValues } from "../schema/few-values.ts"
-import { type Guards, type Subschema, subschemas } from "../schema/guards.ts"
+import { type Guards, subschemas } from "../schema/guards.ts"
 import { canonicalText, isNumber, isObject, type JsonObject } from "../schema/json-value.ts"
+import { GuardedSchemas, sameValue } from "./guarded-schemas.ts"
 import type { Entry, Frame, Watch } from "./json-tracker.ts"
-
-/** Keywords whose schemas always govern a value, or its items and properties. */
-const unconditional = new Set([
-  ...["$ref", "allOf", "properties", "patternProperties", "additionalProperties"],
-  ...["items", "prefixItems", "additionalItems"],
-])
-
-interface FewValue {
-  /** As JSON, one character per byte. */
-  readonly text: string
-  /** Equal for equal values. */
-  readonly key: string
-}
-
-/** The schemas of a document that take part in checks on finished values. */
-class GuardedSchemas {
-  readonly guards: Guards
-  /** Paths of schemas with a guard in themselves or anywhere below. */
-  private readonly reaching: ReadonlySet<string>
-  /** Paths of schemas that the enforced schema leaves out altogether. */
-  private readonly unenforced: ReadonlySet<string>
-  private readonly inside = new Map<string, readonly Subschema[]>()
-  private readonly few = new Map<string, { readonly values: readonly FewValue[] | undefined }>()
-
-  constructor(guards: Guards) {
-    this.guards = guards
-    const all = this.below([guards.document.root])
-    this.reaching = this.above(all)
-    const loose = [...all].flatMap(([path, place]) =>
-      this.subschemasOf(place)
-        .filter(({ keyword }) => unconditional.has(keyword))
-        .filter(({ keyword }) => guards.keywords.get(path)?.has(keyword))
-        .map((sub) => sub.place),
-    )
-    this.unenforced = new Set(this.below(loose).keys())
-  }
-
-  /** The values of a schema that has only a few. */
-  fewAt(place: SchemaLocation): readonly FewValue[] | undefined {
-    const known = this.few.get(place.path)
-    if (known) return known.values
-    const values = fewValues(this.guards.document, place)?.map((value) => ({
-      text: Buffer.from(JSON.stringify(value)).toString("latin1"),
-      key: canonicalText(value),
-    }))
-    this.few.set(place.path, { values })
-    return values
-  }
-
-  /** Whether values are to be checked at the place, or below it. */
-  matters({ path }: SchemaLocation): boolean {
-    return this.reaching.has(path) || this.unenforced.has(path)
-  }
-
-  /**
-   * Whether values are judged at the place itself: it holds a guarded keyword, or one lies below a
-   * keyword that may or may not apply.
-   */
-  judges(place: SchemaLocation): boolean {
-    return (
-      this.unenforced.has(place.path) ||
-      this.guards.keywords.has(place.path) ||
-      this.subschemasOf(place).some(
-        (sub) => !unconditional.has(sub.keyword) && this.reaching.has(sub.place.path),
-      )
-    )
-  }
-
-  private subschemasOf(place: SchemaLocation): readonly Subschema[] {
-    const known = this.inside.get(place.path)
-    if (known) return known
-    const fresh = subschemas(this.guards.document, place)
-    this.inside.set(place.path, fresh)
-    return fresh
-  }
-
-  private below(places: readonly SchemaLocation[]): ReadonlyMap<string, SchemaLocation> {
-    const found = new Map(places.map((place) => [place.path, place]))
-    // the map grows while it is walked
-    for (const place of found.values())
-      for (const sub of this.subschemasOf(place))
-        if (!found.has(sub.place.path)) found.set(sub.place.path, sub.place)
-    return found
-  }
-
-  /** Returns the paths of all schemas from which a guarded one is reached. */
-  private above(all: ReadonlyMap<string, SchemaLocation>): ReadonlySet<string> {
-    const holders = new Map<string, string[]>()
-    for (const [path, place] of all)
-      for (const sub of this.subschemasOf(place)) {
-        const known = holders.get(sub.place.path)
-        if (known) known.push(path)
-        else holders.set(sub.place.path, [path])
-      }
-    const found = new Set(this.guards.keywords.keys())
-    for (const path of found) for (const holder of holders.get(path) ?? []) found.add(holder)
-    return found
-  }
-}
 
 const mostKept = 1_000
 
@@ -120,11 +21,12 @@ const governing = (
   places: readonly SchemaLocation[],
 ): readonly SchemaLocation[] => {
   const { document } = schemas.guards
-  const found = new Map(places.map((place) => [place.path, place]))
+  const found = new Map(places.map((place) => [document.keyOf(place), place]))
   for (const place of found.values())
-    for (const { keyword, place: other } of subschemas(document, place))
-      if ((keyword === "$ref" || keyword === "allOf") && !found.has(other.path))
-        found.set(other.path, other)
+    for (const { keyword, place: other } of subschemas(document, place)) {
+      const key = document.keyOf(other)
+      if (sameValue.has(keyword) && !found.has(key)) found.set(key, other)
+    }
   return [...found.values()].filter((place) => schemas.matters(place))
 }
 
@@ -150,8 +52,8 @@ class SchemaWatch implements Watch {
     this.places = places
     this.known = known
     const { root } = schemas.guards.document
-    this.checksParts = places.some(({ path }) =>
-      checkedParts.some((keyword) => schemas.guards.keywords.get(path)?.has(keyword)),
+    this.checksParts = places.some((place) =>
+      checkedParts.some((keyword) => schemas.guardedIn(place).has(keyword)),
     )
     const judging = places.filter((place) => schemas.judges(place))
     this.isGuarded = judging.length > 0
@@ -164,7 +66,7 @@ class SchemaWatch implements Watch {
       this.schemas,
       this.places.flatMap((place) => this.below(place, key)),
     )
-    const name = places.map(({ path }) => path).join(" ")
+    const name = places.map((place) => this.schemas.guards.document.keyOf(place)).join(" ")
     const watch =
       places.length === 0
         ? undefined
@@ -182,7 +84,7 @@ class SchemaWatch implements Watch {
   allows(frame: Frame, more: boolean): boolean {
     return this.places.every(
       (place) =>
-        !this.schemas.guards.keywords.has(place.path) ||
+        this.schemas.guardedIn(place).size === 0 ||
         (frame.isArray
           ? this.allowsItems(place, frame)
           : this.allowsProperties(place, frame, more)),
@@ -190,10 +92,10 @@ class SchemaWatch implements Watch {
   }
 
   allowsName(name: string): boolean {
-    const { document, keywords } = this.schemas.guards
+    const { document } = this.schemas.guards
     return this.places.every(
       (place) =>
-        (!keywords.get(place.path)?.has("propertyNames") ||
+        (!this.schemas.guardedIn(place).has("propertyNames") ||
           acceptsValue(document, document.at(place, "propertyNames"), name)) &&
         this.below(place, name).every(({ schema }) => schema !== false),
     )
@@ -209,8 +111,9 @@ class SchemaWatch implements Watch {
   }
 
   private isSet(frame: Frame): boolean {
-    const { keywords } = this.schemas.guards
-    return frame.isArray && this.places.some(({ path }) => keywords.get(path)?.has("uniqueItems"))
+    return (
+      frame.isArray && this.places.some((place) => this.schemas.guardedIn(place).has("uniqueItems"))
+    )
   }
 
   /** The schemas of an item or property that one schema names. */
@@ -236,8 +139,8 @@ class SchemaWatch implements Watch {
   }
 
   private allowsItems(place: SchemaLocation, frame: Frame): boolean {
-    const { document, keywords } = this.schemas.guards
-    const guarded = keywords.get(place.path)!
+    const { document } = this.schemas.guards
+    const guarded = this.schemas.guardedIn(place)
     const { maxContains } = place.schema as JsonObject
     if (guarded.has("uniqueItems") && isRepeated(frame)) return false
     if (!guarded.has("contains") || !isNumber(maxContains)) return true
@@ -250,7 +153,7 @@ class SchemaWatch implements Watch {
 
   private allowsProperties(place: SchemaLocation, frame: Frame, more: boolean): boolean {
     const { maxProperties } = place.schema as JsonObject
-    if (!this.schemas.guards.keywords.get(place.path)!.has("maxProperties")) return true
+    if (!this.schemas.guardedIn(place).has("maxProperties")) return true
     if (!isNumber(maxProperties) || frame.size + (more ? 1 : 0) <= maxProperties) return true
     const names = new Set<string>()
     for (let entry = frame.last; entry; entry = entry.before) names.add(entry.name)

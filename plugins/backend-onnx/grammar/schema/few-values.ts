@@ -33,9 +33,10 @@ const listedValues = (
   const again = (other: SchemaLocation) => listedValues(document, other, depth + 1)
   const plain = plainValues(schema)
   if (plain) return plain
-  const target = typeof schema.$ref === "string" ? document.follow(schema.$ref, place) : undefined
-  const referred = target && again(target)
-  if (referred) return referred
+  for (const { target } of document.references(place)) {
+    const referred = target && again(target)
+    if (referred) return referred
+  }
   const branches = (keyword: string) =>
     Array.isArray(schema[keyword])
       ? (schema[keyword] as Json[]).map((_, i) => again(document.at(place, keyword, i)))

@@ -1,6 +1,5 @@
-import type { Json } from "../../../../core/json.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
-import { isObject } from "./json-value.ts"
+import { isObject, type JsonObject } from "./json-value.ts"
 import { unreadPattern } from "./linear-pattern.ts"
 
 /**
@@ -59,6 +58,9 @@ export const unjudgeable = (
   of: SchemaLocation,
   keyword: string,
 ): string | undefined => {
+  const own = isObject(of.schema) ? patternsIn(of.schema, [keyword]) : []
+  const unread = own.map(unreadPattern).find((reason) => reason !== undefined)
+  if (unread !== undefined) return `can't be kept: ${unread}`
   const inside = subschemas(document, of).filter((sub) => sub.keyword === keyword)
   const waiting = inside.map(({ place }) => place)
   const seen = new Set(waiting.map(({ path }) => path))
@@ -75,16 +77,18 @@ export const unjudgeable = (
 }
 
 const unreadable = (document: SchemaDocument, place: SchemaLocation): string | undefined => {
-  const { pattern, patternProperties } = place.schema as Readonly<Record<string, Json>>
   const missing = document.references(place).find(({ target }) => !target)
   if (missing) return `${JSON.stringify(missing.ref)} is not in this document`
-  const patterns = [
-    ...(typeof pattern === "string" ? [pattern] : []),
-    ...(isObject(patternProperties) ? Object.keys(patternProperties) : []),
-  ]
-  for (const one of patterns) {
+  for (const one of patternsIn(place.schema as JsonObject, ["pattern", "patternProperties"])) {
     const reason = unreadPattern(one)
     if (reason !== undefined) return `a pattern inside can't be kept: ${reason}`
   }
   return undefined
 }
+
+const patternsIn = (schema: JsonObject, keywords: readonly string[]): readonly string[] =>
+  keywords.flatMap((keyword) => {
+    const value = schema[keyword]
+    if (keyword === "pattern" && typeof value === "string") return [value]
+    return keyword === "patternProperties" && isObject(value) ? Object.keys(value) : []
+  })

@@ -2,14 +2,16 @@ import { acceptsValue } from "./accepts.ts"
 import { dependencies } from "./accepts-object.ts"
 import { applicators } from "./arrays.ts"
 import { isCount, isObject, isTexts, type JsonObject } from "./json-value.ts"
-import { PatternRefused, wholePattern } from "./pattern.ts"
+import { wholePattern } from "./pattern.ts"
 import { allOf, anyOf, type EnforcedSchema, type Keywords, type Reading } from "./reading.ts"
+import { anyPattern, readUnevaluated } from "./unevaluated.ts"
 
 const isTrue = (schema: unknown): boolean =>
   schema === true || (isObject(schema) && Object.keys(schema).length === 0)
 
 /** The maximum number of alternatives where one of several optional properties must be present. */
 const mostAlternatives = 40
+const mostLength = 1_000
 
 interface Shape {
   properties: Map<string, EnforcedSchema>
@@ -26,71 +28,97 @@ const propertiesOf = (of: Keywords): Map<string, EnforcedSchema> => {
 }
 
 const patternsOf = (of: Keywords): Map<string, EnforcedSchema> => {
-  const found = new Map<string, EnforcedSchema>()
   const patterns = of.value("patternProperties", isObject, "an object of schemas")
-  if (!patterns) return found
-  try {
-    for (const pattern of Object.keys(patterns))
-      found.set(wholePattern(pattern), of.read("patternProperties", pattern))
-    of.enforce("patternProperties")
-  } catch (cause) {
-    if (!(cause instanceof PatternRefused)) throw cause
-    of.refuse("patternProperties", `can't be kept: ${cause.message}`)
+  if (!patterns) return new Map()
+  const each = Object.keys(patterns).map(
+    (pattern) => [pattern, of.read("patternProperties", pattern)] as const,
+  )
+  const whole = anyPattern(Object.keys(patterns))
+  if (whole === undefined) {
+    of.guard("patternProperties")
     return new Map()
   }
-  return found
+  if (areApart(Object.keys(patterns))) {
+    of.enforce("patternProperties")
+    return new Map(each.map(([pattern, schema]) => [wholePattern(pattern), schema]))
+  }
+  // llguidance takes no patterns that a name may match several of
+  of.guard(
+    "patternProperties",
+    "names that several patterns match are checked when they are written",
+  )
+  return new Map([[whole, anyOf(each.map(([, schema]) => schema))]])
 }
 
-const restOf = (of: Keywords): EnforcedSchema => {
+/** The characters that each name begins with that matches a pattern. */
+const prefix = /^\^((?:[\w\-/@:~ ]|\\[.\-/$])+)/
+
+/** Whether certainly no name matches two of the patterns. */
+const areApart = (patterns: readonly string[]): boolean => {
+  if (patterns.length <= 1) return true
+  const beginnings = patterns.map((pattern) => {
+    const found = pattern.includes("|") ? undefined : prefix.exec(pattern)
+    const isRepeated = found && /^[*?+{]/.test(pattern.slice(found[0].length))
+    const text = found ? found[1]!.replaceAll("\\", "") : ""
+    return isRepeated ? text.slice(0, -1) : text
+  })
+  return beginnings.every((one, i) =>
+    beginnings.every((other, k) => k === i || !(one.startsWith(other) || other.startsWith(one))),
+  )
+}
+
+const restOf = (of: Keywords, reading: Reading): { rest: EnforcedSchema; more: EnforcedSchema } => {
   const isAbsent = !of.has("unevaluatedProperties")
   if (of.has("additionalProperties")) {
     of.enforce("additionalProperties")
     if (!isAbsent) of.enforce("unevaluatedProperties", "additionalProperties leaves nothing for it")
-    return of.read("additionalProperties")
+    return { rest: of.read("additionalProperties"), more: true }
   }
-  if (isAbsent) return true
-  if (isTrue(of.schema.unevaluatedProperties)) of.enforce("unevaluatedProperties")
-  else if (applicators.some((keyword) => of.has(keyword)))
-    of.refuse("unevaluatedProperties", "beside keywords that evaluate properties")
-  else {
-    of.enforce("unevaluatedProperties")
-    return of.read("unevaluatedProperties")
-  }
-  return true
+  if (isAbsent) return { rest: true, more: true }
+  if (applicators.some((keyword) => of.has(keyword)) && !isTrue(of.schema.unevaluatedProperties))
+    return { rest: true, more: readUnevaluated(of, reading) }
+  of.enforce("unevaluatedProperties")
+  return { rest: of.read("unevaluatedProperties"), more: true }
 }
 
-/**
- * Restricts names by `enum` or `pattern`, where nothing else is said about undeclared properties.
- */
+/** Keywords of `propertyNames` that say nothing. */
+const silent = ["type", "title", "description", "$comment"]
+
+/** Restricts names by `enum` or `pattern`, where nothing else is said about them. */
 const limitNames = (of: Keywords, document: Reading["document"], shape: Shape): void => {
   if (!of.has("propertyNames")) return
   const names = of.schema.propertyNames
   const rule = isObject(names)
-    ? Object.keys(names).filter((keyword) => keyword !== "type" || names.type !== "string")
+    ? Object.keys(names).filter((keyword) => !silent.includes(keyword))
     : []
-  if (names === true || (isObject(names) && rule.length === 0)) {
+  for (const name of shape.properties.keys())
+    if (!acceptsValue(document, of.inside("propertyNames"), name)) shape.properties.set(name, false)
+  const takesTexts = isObject(names) && (names.type === undefined || names.type === "string")
+  if (names === true || (takesTexts && rule.length === 0)) {
     of.enforce("propertyNames")
     return
   }
-  const isPlain = shape.patterns.size === 0 && isObject(names) && rule.length === 1
-  const listed = isPlain && isTexts(names.enum) ? names.enum : undefined
+  const isPlain = shape.patterns.size === 0 && takesTexts && rule.length === 1
+  const listed = isPlain && isTexts(names.enum) ? names.enum : names === false ? [] : undefined
   const pattern =
-    isPlain &&
-    typeof names.pattern === "string" &&
-    (shape.rest === true || shape.properties.size === 0)
-      ? patternOrNone(names.pattern)
-      : undefined
+    isPlain && (shape.rest === true || shape.properties.size === 0) ? patternOf(names) : undefined
   if (!listed && pattern === undefined) {
-    of.refuse("propertyNames", "only an enum, or a pattern beside nothing else about names")
+    of.guard("propertyNames", "names are checked when they are written")
     return
   }
   of.enforce("propertyNames")
-  for (const name of shape.properties.keys())
-    if (!acceptsValue(document, of.inside("propertyNames"), name)) shape.properties.set(name, false)
   for (const name of listed ?? [])
     if (!shape.properties.has(name)) shape.properties.set(name, shape.rest)
   if (pattern !== undefined) shape.patterns.set(pattern, shape.rest)
+  if (names === false) shape.patterns.clear()
   shape.rest = false
+}
+
+/** The pattern for whole names that one keyword stands for. */
+const patternOf = ({ pattern, minLength, maxLength }: JsonObject): string | undefined => {
+  if (typeof pattern === "string") return patternOrNone(pattern)
+  if (isCount(minLength) && minLength <= mostLength) return `^(?s:.{${minLength},})$`
+  return isCount(maxLength) && maxLength <= mostLength ? `^(?s:.{0,${maxLength}})$` : undefined
 }
 
 const patternOrNone = (pattern: string): string | undefined => {
@@ -130,8 +158,7 @@ const countProperties = (of: Keywords, shape: Shape): EnforcedSchema => {
   const parts: EnforcedSchema[] = [emit(shape)]
   const isBounded = most < Number.POSITIVE_INFINITY && (isOpen || most < fixed + optional.length)
   const isUncounted = isBounded && most !== fixed && optional.length > 0
-  if (isUncounted)
-    of.refuse("maxProperties", "is counted only where all declared properties are required")
+  if (isUncounted) of.guard("maxProperties", "properties are counted as they are written")
   else if (isBounded && most === fixed)
     parts.push({
       type: "object",
@@ -158,27 +185,39 @@ const countLeast = (
 ): EnforcedSchema => {
   const { least, optional, isOpen } = count
   const missing = least - shape.required.length
-  if (
-    isOpen
-      ? missing > 1 || optional.length > mostAlternatives
-      : missing > 1 && missing < optional.length
-  ) {
+  if (!isOpen && chosen(optional.length, missing) <= mostAlternatives) {
+    of.enforce("minProperties")
+    return anyOf(
+      choices(optional, missing).map((required) => ({ type: "object", required: [...required] })),
+    )
+  }
+  if (!isOpen || missing > 1 || optional.length > mostAlternatives) {
     // one name is one property; of two written names the second may repeat the first
-    of.refuse("minProperties", "properties are only counted up to one more than the required ones")
-    return true
+    of.guard("minProperties", "properties are counted when the object is finished")
+    return optional.length === 0 ? { type: "object", minProperties: least } : true
   }
   of.enforce("minProperties")
-  if (!isOpen && missing === optional.length) return { type: "object", required: optional }
   const without = Object.fromEntries(optional.map((name) => [name, false]))
   const another: EnforcedSchema = {
     type: "object",
     ...(optional.length > 0 && { properties: without }),
     minProperties: least,
   }
-  return anyOf([
-    ...optional.map((name) => ({ type: "object", required: [name] })),
-    ...(isOpen ? [another] : []),
-  ])
+  return anyOf([...optional.map((name) => ({ type: "object", required: [name] })), another])
+}
+
+/** The number of ways to choose some of a number of names. */
+const chosen = (of: number, count: number): number => {
+  let ways = 1
+  for (let i = 0; i < Math.min(count, of - count); i++) ways = (ways * (of - i)) / (i + 1)
+  return ways
+}
+
+const choices = (names: readonly string[], count: number): readonly (readonly string[])[] => {
+  if (count === 0) return [[]]
+  return names.flatMap((name, i) =>
+    choices(names.slice(i + 1), count - 1).map((others) => [name, ...others]),
+  )
 }
 
 /** Reads the keywords of objects. */
@@ -187,14 +226,12 @@ export const readObject = (of: Keywords, reading: Reading): EnforcedSchema => {
   if (of.has("required")) of.enforce("required")
   const properties = propertiesOf(of)
   const patterns = patternsOf(of)
-  // patterns that are not enforced leave their properties open
-  const isLoose =
-    of.has("patternProperties") &&
-    patterns.size < Object.keys(of.schema.patternProperties as JsonObject).length
-  const rest = restOf(of)
+  // patterns that are not written leave their properties open
+  const isLoose = patterns.size === 0 && Object.keys(of.schema.patternProperties ?? {}).length > 0
+  const { rest, more } = restOf(of, reading)
   const shape: Shape = { properties, patterns, rest: isLoose ? true : rest, required }
   limitNames(of, reading.document, shape)
-  return allOf([countProperties(of, shape), ...dependent(of, reading)])
+  return allOf([countProperties(of, shape), more, ...dependent(of, reading)])
 }
 
 /** Reads dependencies: either the property is absent, or its dependency holds. */

@@ -1,0 +1,118 @@
+import type { SchemaLocation } from "../schema/document.ts"
+import { fewValues } from "../schema/few-values.ts"
+import { type Guards, type Subschema, subschemas } from "../schema/guards.ts"
+import { canonicalText } from "../schema/json-value.ts"
+
+/** Keywords whose schemas always govern a value, or its items and properties. */
+export const sameValue = new Set(["$ref", "$dynamicRef", "$recursiveRef", "allOf"])
+const unconditional = new Set([
+  ...[...sameValue, "properties", "patternProperties", "additionalProperties"],
+  ...["items", "prefixItems", "additionalItems"],
+])
+
+const none: ReadonlySet<string> = new Set()
+
+interface FewValue {
+  /** As JSON, one character per byte. */
+  readonly text: string
+  /** Equal for equal values. */
+  readonly key: string
+}
+
+/** The schemas of a document that take part in checks on finished values. */
+export class GuardedSchemas {
+  readonly guards: Guards
+  /** Paths of schemas with a guard in themselves or anywhere below. */
+  private readonly reaching: ReadonlySet<string>
+  /** Paths of schemas that the enforced schema leaves out altogether. */
+  private readonly unenforced: ReadonlySet<string>
+  private readonly inside = new Map<string, readonly Subschema[]>()
+  private readonly few = new Map<string, { readonly values: readonly FewValue[] | undefined }>()
+
+  constructor(guards: Guards) {
+    this.guards = guards
+    const all = this.below([guards.document.root])
+    this.reaching = this.above(all)
+    const loose = [...all.values()].flatMap((place) =>
+      this.subschemasOf(place)
+        .filter(({ keyword }) => unconditional.has(keyword) && this.guardedIn(place).has(keyword))
+        .map((sub) => sub.place),
+    )
+    this.unenforced = new Set(this.below(loose).keys())
+  }
+
+  /** The values of a schema that has only a few. */
+  fewAt(place: SchemaLocation): readonly FewValue[] | undefined {
+    const name = this.guards.document.keyOf(place)
+    const known = this.few.get(name)
+    if (known) return known.values
+    const values = fewValues(this.guards.document, place)?.map((value) => ({
+      text: Buffer.from(JSON.stringify(value)).toString("latin1"),
+      key: canonicalText(value),
+    }))
+    this.few.set(name, { values })
+    return values
+  }
+
+  /** Whether values are to be checked at the place, or below it. */
+  matters(place: SchemaLocation): boolean {
+    const key = this.guards.document.keyOf(place)
+    return this.reaching.has(key) || this.unenforced.has(key)
+  }
+
+  /** The guarded keywords of one schema. */
+  guardedIn({ path }: SchemaLocation): ReadonlySet<string> {
+    return this.guards.keywords.get(path) ?? none
+  }
+
+  /**
+   * Whether values are judged at the place itself: it holds a guarded keyword, or one lies below a
+   * keyword that may or may not apply.
+   */
+  judges(place: SchemaLocation): boolean {
+    return (
+      this.unenforced.has(this.guards.document.keyOf(place)) ||
+      this.guardedIn(place).size > 0 ||
+      this.subschemasOf(place).some(
+        (sub) => !unconditional.has(sub.keyword) && this.matters(sub.place),
+      )
+    )
+  }
+
+  private subschemasOf(place: SchemaLocation): readonly Subschema[] {
+    const key = this.guards.document.keyOf(place)
+    const known = this.inside.get(key)
+    if (known) return known
+    const fresh = subschemas(this.guards.document, place)
+    this.inside.set(key, fresh)
+    return fresh
+  }
+
+  private below(places: readonly SchemaLocation[]): ReadonlyMap<string, SchemaLocation> {
+    const { document } = this.guards
+    const found = new Map(places.map((place) => [document.keyOf(place), place]))
+    // the map grows while it is walked
+    for (const place of found.values())
+      for (const sub of this.subschemasOf(place)) {
+        const key = document.keyOf(sub.place)
+        if (!found.has(key)) found.set(key, sub.place)
+      }
+    return found
+  }
+
+  /** Returns the keys of all schemas from which a guarded one is reached. */
+  private above(all: ReadonlyMap<string, SchemaLocation>): ReadonlySet<string> {
+    const holders = new Map<string, string[]>()
+    for (const [key, place] of all)
+      for (const sub of this.subschemasOf(place)) {
+        const inner = this.guards.document.keyOf(sub.place)
+        const known = holders.get(inner)
+        if (known) known.push(key)
+        else holders.set(inner, [key])
+      }
+    const guarded = [...all].filter(([, place]) => this.guardedIn(place).size > 0)
+    const found = new Set(guarded.map(([key]) => key))
+    for (const key of found) for (const holder of holders.get(key) ?? []) found.add(holder)
+    return found
+  }
+}
