@@ -19,16 +19,27 @@ const digestOf = (value: unknown): string =>
 const without = (value: object, keys: readonly string[]): object =>
   Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
 
+const configDigests = new WeakMap<ModelEntry, string>()
+
+/** The digest of what the deployment says about a model: computed once for each entry. */
+const configDigest = (entry: ModelEntry): string => {
+  const known = configDigests.get(entry)
+  if (known !== undefined) return known
+  const digest = digestOf({
+    ...without(entry, ["price", "description", "sources"]),
+    adapters: entry.adapters.map(({ id }) => id),
+  })
+  configDigests.set(entry, digest)
+  return digest
+}
+
 /**
  * The seed, which the receipt names, and how an answer is delivered don't belong to the digest; the
  * files of model and adapters, wherever they come from, have one of their own.
  */
 export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
   request: digestOf(without(body, ["stream", "stream_options", "seed"])),
-  config: digestOf({
-    ...without(entry, ["price", "description", "sources"]),
-    adapters: entry.adapters.map(({ id }) => id),
-  }),
+  config: configDigest(entry),
 })
 
 /** Ids of calls are drawn anew each time. */
