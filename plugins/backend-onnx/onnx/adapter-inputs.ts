@@ -58,9 +58,7 @@ const shapeOf = (graph: GraphBuilder, x: Value, kind: string): Value => {
   graph.input(name, "float", ["B", 1, `R_${kind}`])
   const size = (value: Value, start: number, end: number) =>
     graph.node("Shape", [value], { attributes: { start, end } })
-  const made = graph.node("Concat", [size(x, 0, 2), size(name, 2, 3)], {
-    attributes: { axis: 0 },
-  })
+  const made = graph.concat([size(x, 0, 2), size(name, 2, 3)], 0)
   known.set(name, made)
   return made
 }

@@ -29,9 +29,6 @@ export interface AttentionFrame {
 
 type Sizes = Pick<DecoderConfig, "heads" | "kvHeads" | "headSize" | "attentionScale">
 
-const concat = (graph: GraphBuilder, parts: readonly Value[], axis: number) =>
-  graph.node("Concat", parts, { attributes: { axis } })
-
 const range = (graph: GraphBuilder, count: Value): Value =>
   graph.node("Range", [
     graph.ints(0),
@@ -65,18 +62,18 @@ const additiveMask = (
         ])
   const additive = graph.node("Where", [near, graph.floats(0), graph.floats(masked)])
   const one = graph.ints([1])
-  const own = graph.node("Expand", [graph.floats(0), concat(graph, [batch, one, fresh, one], 0)])
-  return concat(graph, [additive, own], 3)
+  const own = graph.node("Expand", [graph.floats(0), graph.concat([batch, one, fresh, one], 0)])
+  return graph.concat([additive, own], 3)
 }
 
 /** Indices [row, head, position] of new keys and values among the cached ones. */
 const placesOf = (graph: GraphBuilder, kvHeads: number, extent: Extent): Value => {
   const { batch, fresh, positions } = extent
-  const shape = concat(graph, [batch, graph.ints([kvHeads]), fresh, graph.ints([1])], 0)
+  const shape = graph.concat([batch, graph.ints([kvHeads]), fresh, graph.ints([1])], 0)
   const rows = graph.node("Unsqueeze", [range(graph, batch), graph.ints([1, 2, 3])])
   const heads = graph.node("Unsqueeze", [range(graph, graph.ints([kvHeads])), graph.ints([1, 2])])
   const expanded = [rows, heads, positions].map((part) => graph.node("Expand", [part, shape]))
-  return concat(graph, expanded, 3)
+  return graph.concat(expanded, 3)
 }
 
 export const attentionFrame = (
@@ -96,7 +93,7 @@ export const attentionFrame = (
   const groups = graph.ints([heads / kvHeads])
   const keys = graph.ints([kvHeads])
   const width = graph.ints([headSize])
-  const shape = (...parts: readonly Value[]) => concat(graph, parts, 0)
+  const shape = (...parts: readonly Value[]) => graph.concat(parts, 0)
   const columns = graph.node("Expand", [
     graph.node("Unsqueeze", [extent.positions, graph.ints([1])]),
     shape(batch, keys, groups, fresh, one),
@@ -146,9 +143,10 @@ const scorer =
 
 /** The weights of the earlier positions, and those of the token itself. */
 const splitWeights = (graph: GraphBuilder, frame: AttentionFrame, weights: Value) =>
-  graph.nodeWith("Split", [weights, frame.parts], [graph.name("wp"), graph.name("wo")], {
-    attributes: { axis: 3 },
-  }) as readonly [Value, Value]
+  graph.split(weights, frame.parts, [graph.name("wp"), graph.name("wo")], 3) as readonly [
+    Value,
+    Value,
+  ]
 
 /**
  * One new token in each row: earlier positions are read from the cache where it is, as copying it
@@ -167,9 +165,9 @@ const stepAttention = (
   const score = scorer(graph, sizes)
   const single = heads === kvHeads
   const own = split(input.queries, heads / kvHeads)
-  const queries = single ? concat(graph, [own, own], 2) : own
+  const queries = single ? graph.concat([own, own], 2) : own
   const scores = [score(queries, input.past.keys), score(queries, split(input.keys, 1))]
-  const biased = graph.node("Add", [concat(graph, scores, 3), frame.maskFor(input.window)])
+  const biased = graph.node("Add", [graph.concat(scores, 3), frame.maskFor(input.window)])
   const weights = graph.node("Softmax", [biased], { attributes: { axis: -1 } })
   const [earlier, itself] = splitWeights(graph, frame, weights)
   const sum = graph.node("Add", [
@@ -207,7 +205,7 @@ const chunkAttention = (
   const scores = scorer(graph, sizes)(queries, placed(input.past.keys, split(input.keys, kvHeads)))
   const own = graph.node("GatherElements", [scores, frame.ownColumns], { attributes: { axis: 3 } })
   const biased = graph.node("Add", [
-    reshape(concat(graph, [scores, own], 3), shapes.perHead),
+    reshape(graph.concat([scores, own], 3), shapes.perHead),
     frame.maskFor(input.window),
   ])
   const weights = graph.node("Softmax", [biased], { attributes: { axis: -1 } })

@@ -1,11 +1,12 @@
 import type { LayerMatrix, LayerNorm } from "../architectures/tensor-names.ts"
-import { decodeRow, rowsOf, stacked } from "../weights/matrix.ts"
+import { decodeRow, rowsOf } from "../weights/matrix.ts"
 import { plusAdapters } from "./adapter-inputs.ts"
 import { type AttentionFrame, attention, attentionFrame } from "./attention.ts"
 import type { Building } from "./building.ts"
 import { mixture } from "./experts.ts"
-import type { GraphBuilder, Value } from "./graph-builder.ts"
-import { linear, ownPrecision, type Precision } from "./linear.ts"
+import type { Value } from "./graph-builder.ts"
+import { linear, type Precision } from "./linear.ts"
+import { gated, products } from "./products.ts"
 import { type RotaryTables, rotaryTables } from "./rotary-tables.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
@@ -41,57 +42,21 @@ const norm = (
   return { normed, stream: { sum, pending: undefined } }
 }
 
-const splitLast = (graph: GraphBuilder, value: Value, sizes: readonly number[]): readonly Value[] =>
-  graph.nodeWith(
-    "Split",
-    [value, graph.ints(sizes)],
-    sizes.map(() => graph.name("part")),
-    { attributes: { axis: -1 } },
-  )
-
-/** Neighbours that are kept with the same precision. */
-const alike = (
-  { weights, precision }: Building,
-  layer: number,
-  parts: readonly LayerMatrix[],
-): readonly (readonly LayerMatrix[])[] => {
-  if (precision !== "auto") return [parts]
-  const groups: LayerMatrix[][] = []
-  let last: string | undefined
-  for (const part of parts) {
-    const own = ownPrecision(weights.matrix(layer, part))
-    if (own === last) groups.at(-1)!.push(part)
-    else groups.push([part])
-    last = own
-  }
-  return groups
-}
-
-/**
- * The products of several matrices with the same input: one product for those that are kept with
- * the same precision.
- */
+/** The products of matrices of a layer with the same input, with biases and adapters. */
 const project = (
   building: Building,
   layer: number,
   parts: readonly LayerMatrix[],
   x: Value,
-): readonly Value[] =>
-  alike(building, layer, parts).flatMap((group) => {
-    const { graph, weights, precision, adapters } = building
-    const matrices = group.map((part) => weights.matrix(layer, part))
-    const matrix = stacked(matrices)
+): readonly Value[] => {
+  const { graph, weights, precision, adapters } = building
+  const matrices = parts.map((part) => weights.matrix(layer, part))
+  return products(building, matrices, (matrix, from, to) => {
+    const group = parts.slice(from, to)
     const bare = linear(graph, x, matrix, precision, weights.bias(layer, group))
-    const product = adapters
-      ? plusAdapters(graph, x, bare, { layer, parts: group, ...matrix })
-      : bare
-    if (group.length === 1) return [product]
-    return splitLast(
-      graph,
-      product,
-      matrices.map(({ rows }) => rows),
-    )
+    return adapters ? plusAdapters(graph, x, bare, { layer, parts: group, ...matrix }) : bare
   })
+}
 
 /** Normalizes the output of a layer's part where the architecture does. */
 const outerNorm = (building: Building, layer: number, part: LayerNorm, value: Value): Value =>
@@ -146,15 +111,9 @@ const selfAttention = (
 }
 
 const feedForward = (building: Building, layer: number, normed: Value): Value => {
-  const { graph, config } = building
-  if (config.experts?.layers[layer]) return mixture(building, layer, normed)
+  if (building.config.experts?.layers[layer]) return mixture(building, layer, normed)
   const [gate, up] = project(building, layer, ["gate", "up"], normed)
-  // QuickGelu with alpha 1 is SiLU; FastGelu is GELU by its tanh approximation
-  const activated =
-    config.activation === "gelu"
-      ? graph.fused("FastGelu", [gate!])
-      : graph.fused("QuickGelu", [gate!], { alpha: { float: 1 } })
-  const [down] = project(building, layer, ["down"], graph.node("Mul", [activated, up!]))
+  const [down] = project(building, layer, ["down"], gated(building, gate!, up!))
   return outerNorm(building, layer, "afterFeedForward", down!)
 }
 
@@ -211,7 +170,7 @@ export const buildDecoderGraph = (
     })
     stream = { sum: between.stream.sum, pending: feedForward(building, layer, between.normed) }
   }
-  graph.output("new_kv", graph.node("Concat", fresh, { attributes: { axis: 0 } }), "float", [
+  graph.output("new_kv", graph.concat(fresh, 0), "float", [
     "LB",
     "S",
     config.kvHeads * config.headSize,

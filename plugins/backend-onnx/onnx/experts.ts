@@ -1,21 +1,18 @@
 import type { ExpertMatrix } from "../architectures/tensor-names.ts"
-import { type Matrix, stacked } from "../weights/matrix.ts"
 import type { Building } from "./building.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
-import { linear, ownPrecision, type Precision } from "./linear.ts"
+import { linear } from "./linear.ts"
+import { gated, products } from "./products.ts"
 
 const slice = (graph: GraphBuilder, value: Value, from: number, to: number, axis: number) =>
   graph.node("Slice", [value, graph.ints([from]), graph.ints([to]), graph.ints([axis])])
 
-const concat = (graph: GraphBuilder, parts: readonly Value[], axis: number) =>
-  graph.node("Concat", parts, { attributes: { axis } })
-
 const splitEvenly = (graph: GraphBuilder, value: Value, count: number, axis: number) =>
-  graph.nodeWith(
-    "Split",
-    [value, graph.ints(new Array<number>(count).fill(1))],
+  graph.split(
+    value,
+    graph.ints(new Array<number>(count).fill(1)),
     Array.from({ length: count }, () => graph.name("part")),
-    { attributes: { axis } },
+    axis,
   )
 
 /** What the tokens `x [T, width]` go to: experts and their weights, `[T, used]`. */
@@ -23,7 +20,7 @@ const route = ({ graph, config, weights }: Building, layer: number, x: Value) =>
   const { count, used, isNormalized } = config.experts!
   // the first token again: a product of a single row rounds differently
   const rows = graph.node("Unsqueeze", [
-    concat(graph, [x, slice(graph, x, 0, 1, 0)], 0),
+    graph.concat([x, slice(graph, x, 0, 1, 0)], 0),
     graph.ints([0]),
   ])
   const scores = slice(graph, linear(graph, rows, weights.router(layer), "fp32"), 0, -1, 1)
@@ -67,32 +64,14 @@ const sorted = (graph: GraphBuilder, chosen: Value, count: number): Sorted => {
     [graph.node("Cast", [matches], { attributes: { to: 7 } }), graph.ints([1])],
     { attributes: { keepdims: 0 } },
   )
-  const choices = graph.nodeWith(
-    "Split",
-    [order!, counts],
+  const choices = graph.split(
+    order!,
+    counts,
     Array.from({ length: count }, () => graph.name("choices")),
-    { attributes: { axis: 0 } },
+    0,
   )
   const isUsed = splitEvenly(graph, graph.node("Greater", [counts, graph.ints(0)]), count, 0)
   return { order: order!, choices, isUsed }
-}
-
-/** One product for gate and up where they are kept with the same precision. */
-const gateAndUp = (
-  graph: GraphBuilder,
-  x: Value,
-  matrices: readonly [Matrix, Matrix],
-  precision: Precision,
-): readonly [Value, Value] => {
-  const [gate, up] = matrices
-  if (precision === "auto" && ownPrecision(gate) !== ownPrecision(up))
-    return [linear(graph, x, gate, precision), linear(graph, x, up, precision)]
-  const product = linear(graph, x, stacked(matrices), precision)
-  const halves = [graph.name("gate"), graph.name("up")] as const
-  graph.nodeWith("Split", [product, graph.ints([gate.rows, up.rows])], halves, {
-    attributes: { axis: -1 },
-  })
-  return halves
 }
 
 /** What an expert makes of the tokens of these choices, `[choices, width]`. */
@@ -106,15 +85,16 @@ const expert = (
   const { graph, config, weights, precision } = building
   const matrix = (part: ExpertMatrix) => weights.expert(layer, index, part)
   // the first one again: a token has the same bits whether it is the only one here or not
-  const rows = concat(graph, [choices, slice(graph, choices, 0, 1, 0)], 0)
+  const rows = graph.concat([choices, slice(graph, choices, 0, 1, 0)], 0)
   const tokens = graph.node("Div", [rows, graph.ints(config.experts!.used)])
   const inputs = graph.node("Unsqueeze", [
     graph.node("Gather", [x, tokens], { attributes: { axis: 0 } }),
     graph.ints([0]),
   ])
-  const [gate, up] = gateAndUp(graph, inputs, [matrix("gate"), matrix("up")], precision)
-  const active = graph.node("Mul", [graph.fused("QuickGelu", [gate], { alpha: { float: 1 } }), up])
-  const down = linear(graph, active, matrix("down"), precision)
+  const [gate, up] = products(building, [matrix("gate"), matrix("up")], (both) =>
+    linear(graph, inputs, both, precision),
+  )
+  const down = linear(graph, gated(building, gate!, up!), matrix("down"), precision)
   return slice(graph, graph.node("Squeeze", [down, graph.ints([0])]), 0, -1, 0)
 }
 
@@ -136,7 +116,7 @@ export const mixture = (building: Building, layer: number, normed: Value): Value
     ),
   )
   const places = graph.node("Unsqueeze", [order, graph.ints([1])])
-  const together = concat(graph, outputs, 0)
+  const together = graph.concat(outputs, 0)
   // every place is written, so what is there before does not matter
   const byToken = graph.node("Reshape", [
     graph.node("ScatterND", [together, places, together]),

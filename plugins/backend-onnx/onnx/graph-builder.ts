@@ -101,6 +101,15 @@ export class GraphBuilder {
     return this.nodeWith(op, inputs, [this.name(op)], options)[0]!
   }
 
+  concat(parts: readonly Value[], axis: number): Value {
+    return this.node("Concat", parts, { attributes: { axis } })
+  }
+
+  /** Pieces along an axis, of the given sizes, under the names `parts`. */
+  split(value: Value, sizes: Value, parts: readonly Value[], axis: number): readonly Value[] {
+    return this.nodeWith("Split", [value, sizes], parts, { attributes: { axis } })
+  }
+
   /**
    * A node of a com.microsoft contrib operator (docs/ContribOperators.md of microsoft/onnxruntime).
    */
