@@ -35,10 +35,13 @@ export const families: Readonly<Record<Architecture, Family>> = {
 
 export type AttentionKind = "full_attention" | "sliding_attention"
 
+/** Whether it is an n-th layer, the first being number 1. */
+export const isNth = (n: number, layer: number): boolean => (layer + 1) % n === 0
+
 /** The kind of each layer, of which every n-th one sees everything. */
 export const kindsByPattern = (layers: number, globalEvery: number): readonly AttentionKind[] =>
   Array.from({ length: layers }, (_, layer) =>
-    (layer + 1) % globalEvery ? "sliding_attention" : "full_attention",
+    isNth(globalEvery, layer) ? "full_attention" : "sliding_attention",
   )
 
 /** What follows from an architecture and the sizes of a model. */

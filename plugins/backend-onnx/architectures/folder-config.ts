@@ -1,4 +1,12 @@
-import { countIn, type Metadata, numbersIn, textIn } from "../weights/gguf-metadata.ts"
+import {
+  countIn,
+  countOr,
+  type Metadata,
+  numberOr,
+  numbersIn,
+  present,
+  textIn,
+} from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 import {
@@ -10,8 +18,8 @@ import {
   type Experts,
   limits,
 } from "./decoder-config.ts"
-import { type AttentionKind, families, familyParts, kindsByPattern } from "./families.ts"
-import { countOr, defaults, numberOr, objectAt, present } from "./folder-json.ts"
+import { type AttentionKind, families, familyParts, isNth, kindsByPattern } from "./families.ts"
+import { defaults, objectAt } from "./folder-json.ts"
 import { longAfterIn, rotaryIn, rotatedIn } from "./folder-rotary.ts"
 
 export const configFile = "config.json"
@@ -121,7 +129,7 @@ const expertsIn = (
     isNormalized: json.get("norm_topk_prob") === true,
     layers: Array.from(
       { length: layers },
-      (_, layer) => (layer + 1) % every === 0 && !dense.includes(layer),
+      (_, layer) => isNth(every, layer) && !dense.includes(layer),
     ),
   }
 }

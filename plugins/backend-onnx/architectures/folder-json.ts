@@ -1,4 +1,4 @@
-import { countIn, type Metadata, numberIn } from "../weights/gguf-metadata.ts"
+import type { Metadata } from "../weights/gguf-metadata.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { Architecture } from "./decoder-config.ts"
 
@@ -37,14 +37,6 @@ export const defaults: Readonly<
   phi3: { contextTokens: 4096, normEpsilon: 1e-5 },
   smollm3: { kvHeads: 4, contextTokens: 32_768, ropeBase: 2_000_000, tiedHead: true },
 }
-
-/** In these files `null` stands for an absent value. */
-export const present = (json: Metadata, key: string): boolean =>
-  (json.get(key) ?? undefined) !== undefined
-export const countOr = (json: Metadata, key: string, most: number, byDefault: number): number =>
-  present(json, key) ? countIn(json, key, most) : byDefault
-export const numberOr = (json: Metadata, key: string, byDefault: number): number =>
-  present(json, key) ? numberIn(json, key) : byDefault
 
 export const objectAt = (json: Metadata, key: string): Metadata => {
   const value: unknown = json.get(key) ?? {}

@@ -1,8 +1,15 @@
-import { countIn, type Metadata, numbersIn } from "../weights/gguf-metadata.ts"
+import {
+  countIn,
+  countOr,
+  type Metadata,
+  numberOr,
+  numbersIn,
+  present,
+} from "../weights/gguf-metadata.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import { type Architecture, limits } from "./decoder-config.ts"
-import { type AttentionKind, families } from "./families.ts"
-import { countOr, defaults, numberOr, objectAt, present } from "./folder-json.ts"
+import { type AttentionKind, families, isNth } from "./families.ts"
+import { defaults, objectAt } from "./folder-json.ts"
 import { longMagnitude, type Rotary, rotationsOf, scaledBy, slowedBy } from "./rotary.ts"
 
 const scalingIn = (json: Metadata): Metadata =>
@@ -88,8 +95,7 @@ export const rotatedIn = (
   const every = countOr(json, "no_rope_layer_interval", limits.layers, unrotatedEvery)
   // ones and zeros: despite its name, a one is a layer with a rotary embedding
   const listed: unknown =
-    json.get("no_rope_layers") ??
-    Array.from({ length: layers }, (_, i) => Number((i + 1) % every > 0))
+    json.get("no_rope_layers") ?? Array.from({ length: layers }, (_, i) => Number(!isNth(every, i)))
   if (!Array.isArray(listed) || listed.length !== layers)
     throw new Damaged(`'no_rope_layers' is not a list of ${layers}`)
   return listed.map(Boolean)

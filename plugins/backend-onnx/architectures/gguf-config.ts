@@ -1,5 +1,12 @@
 import type { GgufFile } from "../weights/gguf-file.ts"
-import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
+import {
+  countIn,
+  countOr,
+  type Metadata,
+  numberIn,
+  numberOr,
+  textIn,
+} from "../weights/gguf-metadata.ts"
 import { vectorOf } from "../weights/matrix.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import {
@@ -11,7 +18,7 @@ import {
   type Experts,
   limits,
 } from "./decoder-config.ts"
-import { type AttentionKind, families, familyParts, kindsByPattern } from "./families.ts"
+import { type AttentionKind, families, familyParts, isNth, kindsByPattern } from "./families.ts"
 import { linearlyScaled, type Rotary, rotationsOf, slowedBy } from "./rotary.ts"
 
 // GGUF files of Mistral name the architecture llama
@@ -34,32 +41,26 @@ type Key = (name: string) => string
 const longAfterIn = (file: GgufFile, key: Key): number | undefined => {
   if (!file.has(longTensors.long)) return undefined
   const original = key("rope.scaling.original_context_length")
+  const { metadata } = file.header
   return countIn(
-    file.header.metadata,
-    file.header.metadata.has(original) ? original : key("context_length"),
+    metadata,
+    metadata.has(original) ? original : key("context_length"),
     limits.contextTokens,
   )
 }
 
 const wholeRotary = (file: GgufFile, key: Key, headSize: number): Rotary => {
   const { metadata } = file.header
-  const dimensions = metadata.has(key("rope.dimension_count"))
-    ? countIn(metadata, key("rope.dimension_count"), headSize)
-    : headSize
+  const dimensions = countOr(metadata, key("rope.dimension_count"), headSize, headSize)
   if (dimensions % 2) throw new Damaged(`it rotates ${dimensions} dimensions, an odd number`)
-  const plain = rotationsOf(
-    metadata.has(key("rope.freq_base")) ? numberIn(metadata, key("rope.freq_base")) : 10_000,
-    dimensions,
-  )
+  const plain = rotationsOf(numberOr(metadata, key("rope.freq_base"), 10_000), dimensions)
   const by = (name: string) => slowedBy(plain, vectorOf(file, name, plain.length), name)
-  if (file.has(longTensors.long)) {
-    const magnitude = key("rope.scaling.attn_factor")
+  if (file.has(longTensors.long))
     return {
       rotations: by(longTensors.short),
       longRotations: by(longTensors.long),
-      magnitude: metadata.has(magnitude) ? numberIn(metadata, magnitude) : 1,
+      magnitude: numberOr(metadata, key("rope.scaling.attn_factor"), 1),
     }
-  }
   return { rotations: scaled(file.has(factorsTensor) ? by(factorsTensor) : plain, metadata, key) }
 }
 
@@ -105,11 +106,9 @@ const rotaryIn = (
   const whole = wholeRotary(file, key, headSize)
   if (localBase === undefined)
     return kinds.map((_, layer) =>
-      unrotatedEvery !== undefined && (layer + 1) % unrotatedEvery === 0 ? undefined : whole,
+      unrotatedEvery !== undefined && isNth(unrotatedEvery, layer) ? undefined : whole,
     )
-  const { metadata } = file.header
-  const swa = key("rope.freq_base_swa")
-  const base = metadata.has(swa) ? numberIn(metadata, swa) : localBase
+  const base = numberOr(file.header.metadata, key("rope.freq_base_swa"), localBase)
   const local: Rotary = { rotations: rotationsOf(base, headSize) }
   return kinds.map((kind) => (kind === "sliding_attention" ? local : whole))
 }
@@ -177,23 +176,15 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
   refuseSoftcaps(metadata, key)
   const width = countIn(metadata, key("embedding_length"), limits.width)
   const heads = countIn(metadata, key("attention.head_count"), limits.heads)
-  const kvHeads = metadata.has(key("attention.head_count_kv"))
-    ? countIn(metadata, key("attention.head_count_kv"), heads)
-    : heads
-  const headSize = metadata.has(key("attention.key_length"))
-    ? countIn(metadata, key("attention.key_length"), limits.headSize)
-    : width / heads
-  const valueSize = metadata.has(key("attention.value_length"))
-    ? numberIn(metadata, key("attention.value_length"))
-    : headSize
+  const kvHeads = countOr(metadata, key("attention.head_count_kv"), heads, heads)
+  const headSize = countOr(metadata, key("attention.key_length"), limits.headSize, width / heads)
+  const valueSize = numberOr(metadata, key("attention.value_length"), headSize)
   if (valueSize !== headSize)
     throw new Unsupported(
       `its values have ${valueSize} numbers and its keys ${headSize}; this backend runs equal ones`,
     )
   const layers = countIn(metadata, key("block_count"), limits.layers)
-  const window = metadata.has(key("attention.sliding_window"))
-    ? numberIn(metadata, key("attention.sliding_window"))
-    : 0
+  const window = numberOr(metadata, key("attention.sliding_window"), 0)
   const kinds = kindsIn(metadata, key, architecture, layers)
   const longAfter = longAfterIn(file, key)
   const experts = expertsIn(file, key, architecture, layers)

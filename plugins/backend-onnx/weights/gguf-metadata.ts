@@ -76,6 +76,20 @@ export const countIn = (metadata: Metadata, key: string, most: number): number =
   return value
 }
 
+/** In JSON `null` stands for an absent value. */
+export const present = (metadata: Metadata, key: string): boolean =>
+  (metadata.get(key) ?? undefined) !== undefined
+
+export const numberOr = (metadata: Metadata, key: string, byDefault: number): number =>
+  present(metadata, key) ? numberIn(metadata, key) : byDefault
+
+export const countOr = (
+  metadata: Metadata,
+  key: string,
+  most: number,
+  byDefault: number,
+): number => (present(metadata, key) ? countIn(metadata, key, most) : byDefault)
+
 export const textIn = (metadata: Metadata, key: string): string => {
   const value = metadata.get(key)
   if (typeof value !== "string") throw wrongType(key, "a text", value)
