@@ -1,33 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import OpenAI from "openai"
-import { type Platform, runCli, startPlatform } from "rakit/testing/platform"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { runCli } from "rakit/testing/platform"
+import { expect, it } from "vitest"
+import { servedExample } from "../add-a-model/served-example.ts"
 import { files } from "./make-adapter.ts"
 
 const here = import.meta.dirname
 const config = join(here, "rakit.yaml")
-const folder = mkdtempSync(join(tmpdir(), "rakit-add-a-lora-"))
-
-let platform: Platform
-let client: OpenAI
-beforeAll(async () => {
-  const made = await runCli(["keys", "hash", "--name", "app", "--json"])
-  const { key, hash } = JSON.parse(made.stdout) as { readonly key: string; readonly hash: string }
-  platform = await startPlatform({
-    ...{ config, database: "embedded", dataDir: folder },
-    env: { HOST: "127.0.0.1", RAKIT_KEY_HASH: hash },
-  })
-  client = new OpenAI({ baseURL: `${platform.url}/v1`, apiKey: key, maxRetries: 0 })
-})
-afterAll(async () => {
-  await platform?.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+const { client, folder } = servedExample(config)
 
 const ask = async (model: string, more: object = {}) => {
-  const answer = await client.chat.completions.create({
+  const answer = await client().chat.completions.create({
     model,
     messages: [{ role: "user", content: "Hello" }],
     temperature: 0,
@@ -38,7 +21,7 @@ const ask = async (model: string, more: object = {}) => {
 }
 
 it("answers with the LoRA and without, side by side", async () => {
-  expect((await client.models.list()).data.map(({ id }) => id)).toEqual(["tiny", "tiny:accent"])
+  expect((await client().models.list()).data.map(({ id }) => id)).toEqual(["tiny", "tiny:accent"])
   const [plain, accent] = await Promise.all([ask("tiny"), ask("tiny:accent")])
   expect([plain.model, accent.model]).toEqual(["tiny", "tiny:accent"])
   expect(accent.text).not.toBe(plain.text)

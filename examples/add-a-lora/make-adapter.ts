@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { safetensors } from "../add-a-model/make-weights.ts"
 
 /*
  * Writes adapter/: a LoRA of the model in ../add-a-model as PEFT saves one, with random weights of
@@ -30,38 +31,10 @@ const shapes: Readonly<Record<string, readonly [number, number]>> = {
   [`${layer}.mlp.down_proj.lora_B.weight`]: [width, rank],
 }
 
-/** A linear congruential generator: -0.5 to 0.5, the same numbers every time. */
-const makeRandom = () => {
-  let state = 2
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32 - 0.5
-  }
-}
-
-/** Eight bytes of length, a JSON header, then the tensors one after the other. */
-const safetensors = () => {
-  const random = makeRandom()
-  const header: Record<string, object> = {}
-  const parts: Buffer[] = []
-  let offset = 0
-  for (const [name, shape] of Object.entries(shapes)) {
-    const values = Float32Array.from({ length: shape[0] * shape[1] }, random)
-    const bytes = Buffer.from(values.buffer)
-    header[name] = { dtype: "F32", shape, data_offsets: [offset, offset + bytes.length] }
-    parts.push(bytes)
-    offset += bytes.length
-  }
-  const text = Buffer.from(JSON.stringify(header))
-  const length = Buffer.alloc(8)
-  length.writeBigUInt64LE(BigInt(text.length))
-  return Buffer.concat([length, text, ...parts])
-}
-
 /** The files of `adapter/`, by name. */
 export const files = (): Readonly<Record<string, Buffer>> => ({
   "adapter_config.json": Buffer.from(`${JSON.stringify(config, undefined, 2)}\n`),
-  "adapter_model.safetensors": safetensors(),
+  "adapter_model.safetensors": safetensors(shapes, 2),
 })
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -93,17 +93,23 @@ const shapes: Readonly<Record<string, readonly number[]>> = {
 }
 
 /** A linear congruential generator: -0.5 to 0.5, the same numbers every time. */
-const makeRandom = () => {
-  let state = 1
+const makeRandom = (seed: number) => {
+  let state = seed
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     return state / 2 ** 32 - 0.5
   }
 }
 
-/** Eight bytes of length, a JSON header, then the tensors one after the other. */
-const safetensors = () => {
-  const random = makeRandom()
+/**
+ * Eight bytes of length, a JSON header, then the tensors one after the other: random matrices, and
+ * vectors of ones.
+ */
+export const safetensors = (
+  shapes: Readonly<Record<string, readonly number[]>>,
+  seed: number,
+): Buffer => {
+  const random = makeRandom(seed)
   const header: Record<string, object> = {}
   const parts: Buffer[] = []
   let offset = 0
@@ -128,7 +134,7 @@ export const files = (): Readonly<Record<string, Buffer>> => {
     "config.json": json(config),
     "tokenizer.json": json(tokenizer),
     "tokenizer_config.json": json(tokenizerConfig),
-    "model.safetensors": safetensors(),
+    "model.safetensors": safetensors(shapes, 1),
   }
 }
 

@@ -1,34 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import OpenAI from "openai"
-import { type Platform, runCli, startPlatform } from "rakit/testing/platform"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { runCli } from "rakit/testing/platform"
+import { expect, it } from "vitest"
 import { files } from "./make-weights.ts"
+import { servedExample } from "./served-example.ts"
 
 const here = import.meta.dirname
 const config = join(here, "rakit.yaml")
-const folder = mkdtempSync(join(tmpdir(), "rakit-add-a-model-"))
-
-let platform: Platform
-let client: OpenAI
-beforeAll(async () => {
-  const made = await runCli(["keys", "hash", "--name", "app", "--json"])
-  const { key, hash } = JSON.parse(made.stdout) as { readonly key: string; readonly hash: string }
-  platform = await startPlatform({
-    ...{ config, database: "embedded", dataDir: folder },
-    env: { HOST: "127.0.0.1", RAKIT_KEY_HASH: hash },
-  })
-  client = new OpenAI({ baseURL: `${platform.url}/v1`, apiKey: key, maxRetries: 0 })
-})
-afterAll(async () => {
-  await platform?.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+const { client, folder } = servedExample(config)
 
 it("chats with the package's model", async () => {
-  expect((await client.models.list()).data.map(({ id }) => id)).toEqual(["tiny"])
-  const answer = await client.chat.completions.create({
+  expect((await client().models.list()).data.map(({ id }) => id)).toEqual(["tiny"])
+  const answer = await client().chat.completions.create({
     model: "tiny",
     messages: [{ role: "user", content: "Hello" }],
     max_tokens: 16,
