@@ -8,21 +8,13 @@ import { type Database, noUsage, PortError, type Settlement } from "../../core/i
 import { fakeClock } from "../../testing/index.ts"
 import { makeJournalFirst } from "./journal-first.ts"
 import { makeSettlementJournal, settlementsIn } from "./settlement-journal.ts"
-import { plainLedger } from "./testing/plain-ledger.ts"
+import { plainLedger, settlementOf } from "./testing/plain-ledger.ts"
 
 let folder: string
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "rakit-journal-"))
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
-
-const settlement = (id: string): Settlement => ({
-  id,
-  outcome: "settled",
-  costMicros: 1n,
-  usage: {},
-  httpStatus: 200,
-})
 
 /** A database that settles each call when it is allowed to. */
 const openFixture = () => {
@@ -54,7 +46,7 @@ const openFixture = () => {
 
 test("a settlement is taken when the journal has it, and goes on to the database", async () => {
   const { first, written, settled, finish, journal } = openFixture()
-  expect(await Effect.runPromise(first.take(settlement("a")))).toBe(true)
+  expect(await Effect.runPromise(first.take(settlementOf("a")))).toBe(true)
   expect(await written()).toEqual(["a"])
   expect([settled, first.isBusy(), first.has("a")]).toEqual([[], true, true])
   await Effect.runPromise(Effect.andThen(finish("a"), first.drained))
@@ -65,9 +57,9 @@ test("a settlement is taken when the journal has it, and goes on to the database
 test("waits for what was taken before, not for what comes after", async () => {
   const { first, finish, journal } = openFixture()
   const work = Effect.gen(function* () {
-    yield* first.take(settlement("before"))
+    yield* first.take(settlementOf("before"))
     const waiting = yield* Effect.forkChild(first.drained, { startImmediately: true })
-    yield* first.take(settlement("after"))
+    yield* first.take(settlementOf("after"))
     yield* finish("before")
     yield* Fiber.join(waiting)
     expect(first.has("after")).toBe(true)
@@ -87,14 +79,14 @@ test("takes nothing that the disk does not take, and no more than it may", async
     never,
     () => true,
   )
-  expect(await Effect.runPromise(broken.take(settlement("a")))).toBe(false)
+  expect(await Effect.runPromise(broken.take(settlementOf("a")))).toBe(false)
   expect(broken.isBusy()).toBe(false)
   const long = makeJournalFirst({ ...journal, bytes: () => 9 * 2 ** 20 }, never, () => true)
-  expect(await Effect.runPromise(long.take(settlement("a")))).toBe(false)
+  expect(await Effect.runPromise(long.take(settlementOf("a")))).toBe(false)
   const many = makeJournalFirst({ ...journal, append: () => Effect.void }, never, () => true)
   const taken = await Effect.runPromise(
     Effect.forEach(
-      Array.from({ length: 1_001 }, (_, i) => settlement(`${i}`)),
+      Array.from({ length: 1_001 }, (_, i) => settlementOf(`${i}`)),
       many.take,
     ),
   )
@@ -107,7 +99,7 @@ test("what the database could not take stays in the journal, however full that i
   const down = new PortError({ port: "database", message: "down" })
   const database = { run: () => Effect.fail(down) } as unknown as Database
   const billing = plainLedger(database, fakeClock(), { journal, journalFirst: true })
-  const large = { ...settlement("a"), usage: { ["m".repeat(5 * 2 ** 20)]: noUsage } }
+  const large = { ...settlementOf("a"), usage: { ["m".repeat(5 * 2 ** 20)]: noUsage } }
   await Effect.runPromise(billing.settle([large]))
   await Effect.runPromise(Effect.andThen(billing.drained, journal.others))
   expect(billing.kept.size()).toBe(1)

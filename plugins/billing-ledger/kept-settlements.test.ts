@@ -1,16 +1,8 @@
 import { Deferred, Effect, Fiber } from "effect"
 import { expect, it } from "vitest"
-import type { Settlement } from "../../core/index.ts"
 import { fakeLog, fakeMetrics } from "../../testing/index.ts"
 import { makeKeptSettlements } from "./kept-settlements.ts"
-
-const settlement = (id: string): Settlement => ({
-  id,
-  outcome: "settled",
-  costMicros: 1n,
-  usage: {},
-  httpStatus: 200,
-})
+import { settlementOf } from "./testing/plain-ledger.ts"
 
 it("sends each settlement once, however many ask at the same time", async () => {
   const sent: string[] = []
@@ -27,7 +19,7 @@ it("sends each settlement once, however many ask at the same time", async () => 
         ),
       onRefused: () => {},
     })
-    yield* Effect.forEach(["a", "b"], (id) => kept.keep(settlement(id)))
+    yield* Effect.forEach(["a", "b"], (id) => kept.keep(settlementOf(id)))
     const both = yield* Effect.forkChild(
       Effect.all([kept.settleAll, kept.settleAll], { concurrency: 2 }),
       { startImmediately: true },

@@ -1,47 +1,24 @@
-import { randomUUID } from "node:crypto"
 import { Effect, Exit } from "effect"
 import { sql } from "kysely"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type AdmitRequest, type Database, type Settlement, uuidV7 } from "../../core/index.ts"
-import { type FakeClock, fakeClock } from "../../testing/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
-import type { LedgerBilling } from "./ledger-billing.ts"
-import { migrations } from "./migrations.ts"
-import { plainCall, plainLedger } from "./testing/plain-ledger.ts"
+import { describe, expect, it } from "vitest"
+import { type AdmitRequest, type Database, uuidV7 } from "../../core/index.ts"
+import {
+  account,
+  admit,
+  call,
+  clock,
+  grant,
+  ledger,
+  ledgerOn,
+  run,
+  test,
+  useAccountFixture,
+} from "./testing/account-fixture.ts"
+import { settlementOf } from "./testing/plain-ledger.ts"
 
-let test: TestDatabase
-beforeAll(async () => {
-  test = await openTestDatabase()
-  await Effect.runPromise(test.database.migrate("billing-ledger", migrations))
-})
-afterAll(() => test.close())
+useAccountFixture()
 
-let clock: FakeClock
-let ledger: LedgerBilling
-let account: string
-const ledgerOn = (database: Database) => plainLedger(database, clock)
-beforeEach(() => {
-  clock = fakeClock()
-  ledger = ledgerOn(test.database)
-  account = `acc-${randomUUID()}`
-})
-
-const run = Effect.runPromise
-const call = (holdMicros?: bigint, id?: string) => plainCall(account, clock, holdMicros, id)
-const admit = async (request = call()) => {
-  await run(ledger.admit(request))
-  return request.id
-}
 const remaining = async () => (await run(ledger.admit({ ...call(), counts: "peek" }))).remaining
-const end = (id: string, outcome: Settlement["outcome"], costMicros = 0n): Settlement => ({
-  id,
-  outcome,
-  costMicros,
-  usage: {},
-  httpStatus: 200,
-})
-const grant = (amountMicros: bigint) =>
-  ledger.adjust({ id: randomUUID(), account, amountMicros, reason: "test" })
 const query = async <Row>(text: ReturnType<typeof sql<Row>>) =>
   (await run(test.database.run(() => text.execute(test.database.queries())))).rows
 
@@ -55,7 +32,7 @@ describe("ledger", () => {
     await run(
       test.database.transaction((tx) =>
         ledger.settle(
-          [1, 3, 4, 6].map((i) => end(ids[i]!, "refused")),
+          [1, 3, 4, 6].map((i) => settlementOf(ids[i]!, "refused")),
           tx,
         ),
       ),
@@ -81,9 +58,9 @@ describe("ledger", () => {
     const work = (fails: boolean) =>
       test.database.transaction((tx) =>
         ledger
-          .settle([end(first, "settled", 4n)], tx)
+          .settle([settlementOf(first, "settled", 4n)], tx)
           .pipe(
-            Effect.andThen(ledger.settle([end(second, "settled", 5n)], tx)),
+            Effect.andThen(ledger.settle([settlementOf(second, "settled", 5n)], tx)),
             Effect.andThen(
               ledger.adjust({ id: `${account}-tx`, account, amountMicros: 1n, reason: "test" }, tx),
             ),
@@ -98,7 +75,7 @@ describe("ledger", () => {
 
   it("writes both legs with the running balance, and nobody can change them", async () => {
     await run(grant(100n))
-    await run(ledger.settle([end(await admit(call(10n)), "settled", 7n)]))
+    await run(ledger.settle([settlementOf(await admit(call(10n)), "settled", 7n)]))
     await run(grant(-3n))
     const rows = await query(
       sql`SELECT debit_account, credit_account, amount_micros, balance_micros, type FROM ledger_transfer WHERE account_id = ${account} ORDER BY id`,
@@ -186,7 +163,7 @@ describe("ledger", () => {
 
   it("takes no money from what was never admitted", async () => {
     await run(grant(100n))
-    await run(ledger.settle([end(uuidV7(0), "settled", 50n)]))
+    await run(ledger.settle([settlementOf(uuidV7(0), "settled", 50n)]))
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 100n, heldMicros: 0n })
   })
 
@@ -196,7 +173,7 @@ describe("ledger", () => {
     await run(
       Effect.forEach(
         Array(40).fill(id),
-        (each: string) => ledger.settle([end(each, "settled", 4n)]),
+        (each: string) => ledger.settle([settlementOf(each, "settled", 4n)]),
         { concurrency: "unbounded" },
       ),
     )
@@ -214,7 +191,7 @@ describe("ledger", () => {
     const both = (names: readonly string[]) =>
       names.flatMap((name) => [ledger, other].map((billing) => ({ billing, request: of(name) })))
     const work = ({ billing, request }: ReturnType<typeof both>[number]) =>
-      Effect.andThen(billing.admit(request), billing.settle([end(request.id, "refused")]))
+      Effect.andThen(billing.admit(request), billing.settle([settlementOf(request.id, "refused")]))
     await run(Effect.forEach(rounds.flatMap(both), work, { concurrency: 100, discard: true }))
     expect(
       await query(

@@ -1,46 +1,22 @@
-import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { sql } from "kysely"
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Database, PortError, type Settlement, usageOf } from "../../core/index.ts"
-import { type FakeClock, fakeClock } from "../../testing/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
-import type { LedgerBilling } from "./ledger-billing.ts"
-import { migrations } from "./migrations.ts"
-import { plainCall, plainLedger } from "./testing/plain-ledger.ts"
+import { describe, expect, it } from "vitest"
+import { type Database, PortError, usageOf } from "../../core/index.ts"
+import {
+  account,
+  admit,
+  call,
+  clock,
+  grant,
+  ledger,
+  ledgerOn,
+  run,
+  test,
+  useAccountFixture,
+} from "./testing/account-fixture.ts"
+import { settlementOf } from "./testing/plain-ledger.ts"
 
-let test: TestDatabase
-beforeAll(async () => {
-  test = await openTestDatabase()
-  await Effect.runPromise(test.database.migrate("billing-ledger", migrations))
-})
-afterAll(() => test.close())
-
-let clock: FakeClock
-let ledger: LedgerBilling
-let account: string
-const ledgerOn = (database: Database) => plainLedger(database, clock)
-beforeEach(() => {
-  clock = fakeClock()
-  ledger = ledgerOn(test.database)
-  account = `acc-${randomUUID()}`
-})
-
-const run = Effect.runPromise
-const call = (holdMicros?: bigint, id?: string) => plainCall(account, clock, holdMicros, id)
-const admit = async (request = call()) => {
-  await run(ledger.admit(request))
-  return request.id
-}
-const end = (id: string, outcome: Settlement["outcome"], costMicros = 0n): Settlement => ({
-  id,
-  outcome,
-  costMicros,
-  usage: {},
-  httpStatus: 200,
-})
-const grant = (amountMicros: bigint) =>
-  ledger.adjust({ id: randomUUID(), account, amountMicros, reason: "test" })
+useAccountFixture()
 
 describe("when the database does not answer", () => {
   const lost = new PortError({
@@ -60,7 +36,7 @@ describe("when the database does not answer", () => {
   it("a lost admission is given back a minute later, for its statement may still be running", async () => {
     await run(grant(100n))
     const answers = { lose: true }
-    ledger = ledgerOn(losing(answers))
+    const ledger = ledgerOn(losing(answers))
     expect(await Effect.runPromiseExit(ledger.admit(call(10n)))).toMatchObject({ _tag: "Failure" })
     answers.lose = false
     await run(ledger.closeInDoubt)
@@ -75,15 +51,18 @@ describe("when the database does not answer", () => {
     const [id, free] = [await admit(call(10n)), await admit(call(10n))]
     const gone: Database = { ...test.database, run: () => Effect.fail(lost) }
     const answers = { database: gone }
-    ledger = ledgerOn({ ...test.database, run: (statement) => answers.database.run(statement) })
-    await run(ledger.settle([end(id, "settled", 4n)]))
-    await run(ledger.settle([end(id, "settled", 5n), end(free, "voided")]))
+    const ledger = ledgerOn({
+      ...test.database,
+      run: (statement) => answers.database.run(statement),
+    })
+    await run(ledger.settle([settlementOf(id, "settled", 4n)]))
+    await run(ledger.settle([settlementOf(id, "settled", 5n), settlementOf(free, "voided")]))
     expect(ledger.kept.size()).toBe(2)
     expect(await Effect.runPromiseExit(ledger.kept.settleAll)).toMatchObject({ _tag: "Failure" })
     answers.database = test.database
     await run(ledger.kept.settleAll)
     expect(ledger.kept.size()).toBe(0)
-    await run(ledger.settle([end(id, "settled", 6n)]))
+    await run(ledger.settle([settlementOf(id, "settled", 6n)]))
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 96n, heldMicros: 0n })
   })
 
@@ -91,8 +70,8 @@ describe("when the database does not answer", () => {
     await run(grant(100n))
     const id = await admit(call(10n))
     const answers = { lose: true }
-    ledger = ledgerOn(losing(answers))
-    await run(ledger.settle([end(id, "settled", 4n)]))
+    const ledger = ledgerOn(losing(answers))
+    await run(ledger.settle([settlementOf(id, "settled", 4n)]))
     answers.lose = false
     await run(ledger.kept.settleAll)
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 96n, heldMicros: 0n })
@@ -102,9 +81,17 @@ describe("when the database does not answer", () => {
     await run(grant(100n))
     const [bad, good] = [await admit(call(10n)), await admit(call(10n))]
     const answers = { database: { ...test.database, run: () => Effect.fail(lost) } as Database }
-    ledger = ledgerOn({ ...test.database, run: (statement) => answers.database.run(statement) })
+    const ledger = ledgerOn({
+      ...test.database,
+      run: (statement) => answers.database.run(statement),
+    })
     const usage = { m: { ...usageOf({}), inputTokens: "\0" as unknown as number } }
-    await run(ledger.settle([{ ...end(bad, "settled", 1n), usage }, end(good, "settled", 4n)]))
+    await run(
+      ledger.settle([
+        { ...settlementOf(bad, "settled", 1n), usage },
+        settlementOf(good, "settled", 4n),
+      ]),
+    )
     answers.database = test.database
     await run(ledger.kept.settleAll)
     await run(ledger.closeInDoubt)
@@ -129,13 +116,15 @@ describe("when the database does not answer", () => {
       )
     await run(forget(forgotten))
     await run(forget(lines))
-    await run(ledger.settle([end(forgotten, "settled", 4n)]))
-    await run(test.database.transaction((tx) => ledger.settle([end(lines, "settled", 5n)], tx)))
+    await run(ledger.settle([settlementOf(forgotten, "settled", 4n)]))
+    await run(
+      test.database.transaction((tx) => ledger.settle([settlementOf(lines, "settled", 5n)], tx)),
+    )
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 91n, heldMicros: 0n })
-    await run(ledger.settle([end(forgotten, "settled", 4n)]))
+    await run(ledger.settle([settlementOf(forgotten, "settled", 4n)]))
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 91n, heldMicros: 0n })
     const unknown = call(10n).id
-    await run(ledger.settle([end(unknown, "settled", 4n)]))
+    await run(ledger.settle([settlementOf(unknown, "settled", 4n)]))
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 91n, heldMicros: 0n })
   })
 
@@ -149,7 +138,7 @@ describe("when the database does not answer", () => {
         ),
       ),
     )
-    await run(ledger.settle([end(id, "settled", 4n)]))
+    await run(ledger.settle([settlementOf(id, "settled", 4n)]))
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 3n, heldMicros: 0n })
   })
 })

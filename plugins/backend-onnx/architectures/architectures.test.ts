@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from "vitest"
 import type { Precision } from "../onnx/linear.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import {
+  checkpoints,
   expectedLogits,
   expectedOf,
   fixtureFolder,
@@ -34,19 +35,7 @@ const changed = (name: string, change: Readonly<Record<string, unknown>>): strin
   return folder
 }
 
-const names = [
-  "llama",
-  "llama3-sharded",
-  "mistral",
-  "qwen2",
-  "qwen3",
-  "gemma3",
-  "smollm3",
-  "phi3",
-  "phi4-mini",
-  "qwen3-moe",
-]
-const variants = names.flatMap((name) => [
+const variants = checkpoints.flatMap((name) => [
   [name, undefined] as const,
   ...Object.keys(expectedOf(name).variants).map((variant) => [name, variant] as const),
 ])
@@ -78,7 +67,7 @@ describe("in fp32 a checkpoint gives the logits of another implementation", () =
 })
 
 describe("rows of different lengths in one step answer what each answers alone", () => {
-  test.each(names)("%s", async (name) => {
+  test.each(checkpoints)("%s", async (name) => {
     const { ids } = expectedOf(name)
     const wanted = expectedLogits(name)
     const { session } = await opened(name, undefined, "fp32")
@@ -98,7 +87,7 @@ describe("rows of different lengths in one step answer what each answers alone",
 const tolerance = { int8: 0.1, int4: 0.5 } as const
 
 describe.each(["int8", "int4"] as const)("%s stays close", (precision) => {
-  test.each(names)("%s", async (name) => {
+  test.each(checkpoints)("%s", async (name) => {
     const { ids } = expectedOf(name)
     const { session } = await opened(name, undefined, precision)
     const error = relativeError(await logitsIn(session, ids, [20]), expectedLogits(name))

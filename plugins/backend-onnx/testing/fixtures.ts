@@ -4,6 +4,20 @@ import type { AdapterChoice, DecoderSession } from "../sessions/decoder.ts"
 
 const folder = join(import.meta.dirname, "..", "fixtures")
 
+/** The tiny checkpoints of chat models, one or more of each family. */
+export const checkpoints = [
+  "llama",
+  "llama3-sharded",
+  "mistral",
+  "qwen2",
+  "qwen3",
+  "gemma3",
+  "smollm3",
+  "phi3",
+  "phi4-mini",
+  "qwen3-moe",
+]
+
 /** Folder of a tiny checkpoint with the outputs of another implementation, see fixtures/make-fixtures.py. */
 export const fixtureFolder = (name: string): string => join(folder, name)
 

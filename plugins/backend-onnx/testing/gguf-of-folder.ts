@@ -17,25 +17,31 @@ interface TokenizerJson {
   }
 }
 
-/** The metadata that llama.cpp's converter would write for a folder's byte-level tokenizer. */
-export const byteLevelMetadata = (
-  folder: string,
-  pre: string,
-): Readonly<Record<string, GgufValue>> => {
+/** A folder's tokens with their types as llama.cpp numbers them, and the merges. */
+const vocabularyOf = (folder: string, isByte: (token: string) => boolean = () => false) => {
   const { added_tokens: added, model } = JSON.parse(
     readFileSync(join(folder, "tokenizer.json"), "utf8"),
   ) as TokenizerJson
   const tokens: string[] = []
   for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token
   for (const { id, content } of added) tokens[id] = content
-  const types = tokens.map(() => 1)
+  const types = tokens.map((token): number => (isByte(token) ? 6 : 1))
   for (const { id, special } of added) types[id] = special ? 3 : 4
+  return { tokens, types, merges: model.merges }
+}
+
+/** The metadata that llama.cpp's converter would write for a folder's byte-level tokenizer. */
+export const byteLevelMetadata = (
+  folder: string,
+  pre: string,
+): Readonly<Record<string, GgufValue>> => {
+  const { tokens, types, merges } = vocabularyOf(folder)
   return {
     "tokenizer.ggml.model": "gpt2",
     "tokenizer.ggml.pre": pre,
     "tokenizer.ggml.tokens": tokens,
     "tokenizer.ggml.token_type": types,
-    "tokenizer.ggml.merges": model.merges.map((pair) => pair.join(" ")),
+    "tokenizer.ggml.merges": merges.map((pair) => pair.join(" ")),
   }
 }
 
@@ -201,15 +207,8 @@ export const architectureMetadata = (
 }
 
 const pieceMetadata = (folder: string): Readonly<Record<string, GgufValue>> => {
-  const { added_tokens: added, model } = JSON.parse(
-    readFileSync(join(folder, "tokenizer.json"), "utf8"),
-  ) as TokenizerJson
-  const tokens: string[] = []
-  for (const [token, id] of Object.entries(model.vocab)) tokens[id] = token
-  for (const { id, content } of added) tokens[id] = content
-  const types = tokens.map((token): number => (/^<0x..>$/.test(token) ? 6 : 1))
-  for (const { id, special } of added) types[id] = special ? 3 : 4
-  const ranks = new Map(model.merges.map((pair, rank) => [pair.join(""), rank]))
+  const { tokens, types, merges } = vocabularyOf(folder, (token) => /^<0x..>$/.test(token))
+  const ranks = new Map(merges.map((pair, rank) => [pair.join(""), rank]))
   return {
     "tokenizer.ggml.model": "llama",
     "tokenizer.ggml.pre": "default",

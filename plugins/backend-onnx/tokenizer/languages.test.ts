@@ -2,7 +2,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { chatPrompt } from "../chat-format/chat-prompt.ts"
-import { expectedOf, fixtureFolder } from "../testing/fixtures.ts"
+import { checkpoints, expectedOf, fixtureFolder } from "../testing/fixtures.ts"
 import {
   byteLevelMetadata,
   gemmaMetadata,
@@ -31,21 +31,8 @@ const chatIdsOf = async (
   return "ids" in prompt ? [...prompt.ids] : prompt
 }
 
-const names = [
-  "llama",
-  "llama3-sharded",
-  "mistral",
-  "qwen2",
-  "qwen3",
-  "gemma3",
-  "smollm3",
-  "phi3",
-  "phi4-mini",
-  "qwen3-moe",
-]
-
 describe("a folder's tokenizer and template do what transformers does with them", () => {
-  test.each(names)("%s", async (name) => {
+  test.each(checkpoints)("%s", async (name) => {
     const expected = expectedOf(name)
     const language = folderLanguage(fixtureFolder(name), 416)
     expect(await idsOf(language, expected.text)).toEqual(expected.textIds)
@@ -55,7 +42,7 @@ describe("a folder's tokenizer and template do what transformers does with them"
   })
 
   test("what a user writes is no control token, though the text looks like one", async () => {
-    for (const name of names) {
+    for (const name of checkpoints) {
       const language = folderLanguage(fixtureFolder(name), 416)
       for (const [token, id] of Object.entries(language.controlTokens)) {
         const ids = await idsOf(language, `a${token}b`)

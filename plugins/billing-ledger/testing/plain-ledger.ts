@@ -4,6 +4,7 @@ import {
   type Clock,
   type Database,
   defaultLimits,
+  type Settlement,
   uuidV7,
 } from "../../../core/index.ts"
 import { fakeLog, fakeMetrics } from "../../../testing/index.ts"
@@ -45,3 +46,10 @@ export const plainCall = (
   holdMicros,
   counts: "all",
 })
+
+/** The settlement of a call whose usage is of no interest. */
+export const settlementOf = (
+  id: string,
+  outcome: Settlement["outcome"] = "settled",
+  costMicros = 0n,
+): Settlement => ({ id, outcome, costMicros, usage: {}, httpStatus: 200 })
