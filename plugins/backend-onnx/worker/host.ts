@@ -3,7 +3,8 @@ import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { EngineStats } from "../../../core/ports/model.ts"
 import type { Log } from "../../../core/services/log.ts"
 import { linkThread, type ThreadLink } from "./link.ts"
-import type { EngineSpec, FromThread, Priority, StageTime } from "./protocol.ts"
+import { PendingRequests, retryAfterMs } from "./pending-requests.ts"
+import type { EngineSpec, Priority, StageTime } from "./protocol.ts"
 import { type StartThread, startThread } from "./start-thread.ts"
 import { makeEngineStats } from "./stats.ts"
 
@@ -54,35 +55,13 @@ export interface HostOptions {
 const restartDelaysMs = [500, 1_000, 2_000, 5_000, 10_000]
 /** After so many completed requests a thread is stable, and restarts count from zero. */
 const soundAfter = 100
-const retryAfterMs = 1_000
-
-type Failed = Extract<FromThread<never, never>, { readonly type: "failed" }>
-/** A dead end is the schema's and the model's, not the engine's. */
-const failures = {
-  engine: apiError("backend_error"),
-  grammar: apiError(
-    "backend_error",
-    "The grammar that keeps the answer to its schema or tools failed, so the answer was ended.",
-  ),
-  deadEnd: apiError("schema_not_satisfied"),
-}
-
-/** A running stream, from the host's side. */
-interface Pending<Event> {
-  readonly priority: Priority
-  event(event: Event | StageTime): void
-  done(): void
-  failed(error: ApiError): void
-}
 
 /** States: open -> (thread dies) -> restarting -> open | given up; any -> closed (scope). */
 class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   private readonly options: HostOptions
-  private readonly pending = new Map<number, Pending<Event>>()
+  private readonly pending: PendingRequests<Event>
   private link: ThreadLink<Job, Info> | undefined
   private givenUp = false
-  private nextId = 0
-  private completed = 0
   private known: Info | undefined
   private readonly engineStats = makeEngineStats()
   readonly stats = this.engineStats.read
@@ -90,6 +69,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
 
   constructor(options: HostOptions) {
     this.options = options
+    this.pending = new PendingRequests(options.log, options.spec.path)
     this.available = this.availableFor({ priority: "batch", waitMs: 0 })
   }
 
@@ -103,15 +83,9 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   private noSlot({ priority, waitMs }: Wait): ApiError | undefined {
     const { slots } = this.options.spec
     if (priority === "batch" || waitMs > 0) return undefined
-    return this.pendingOf(priority) < slots
+    return this.pending.count(priority) < slots
       ? undefined
       : apiError("backend_busy", `All ${slots} slots of the model are taken.`, { retryAfterMs })
-  }
-
-  private pendingOf(priority: Priority): number {
-    let count = 0
-    for (const pending of this.pending.values()) if (pending.priority === priority) count++
-    return count
   }
 
   get info(): Info {
@@ -135,40 +109,13 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
         "The model's engine is being restarted. Try again shortly.",
         { retryAfterMs: 5_000 },
       )
-    if (this.pendingOf(priority) >= spec.slots + queue)
+    if (this.pending.count(priority) >= spec.slots + queue)
       return apiError(
         "backend_busy",
         `All ${spec.slots} slots of the model and its queue of ${queue} are taken.`,
         { retryAfterMs },
       )
     return undefined
-  }
-
-  private readonly receive = (
-    message: Extract<FromThread<Event, Info>, { readonly id: number }>,
-  ): void => {
-    const pending = this.pending.get(message.id)
-    if (!pending) return
-    if (message.type === "event") pending.event(message.event)
-    else {
-      this.pending.delete(message.id)
-      this.completed++
-      if (message.type === "done") pending.done()
-      else if (message.type === "busy")
-        pending.failed(
-          apiError("backend_busy", "No slot of the model became free in time.", { retryAfterMs }),
-        )
-      else this.refuse(pending, message)
-    }
-  }
-
-  private refuse(pending: Pending<Event>, { message: reason, why }: Failed): void {
-    if (why !== "deadEnd")
-      this.options.log.error("engine.request_failed", "a request failed in the engine", {
-        model: this.options.spec.path,
-        reason,
-      })
-    pending.failed(failures[why ?? "engine"])
   }
 
   run<Out>(
@@ -178,16 +125,16 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     return Stream.callback<Out, ApiError>((out) =>
       Effect.gen({ self: this }, function* () {
         yield* this.availableFor({ priority, waitMs })
-        const id = this.nextId++
         const link = this.link!
         const failed = (error: ApiError) => void Queue.failCauseUnsafe(out, Cause.fail(error))
         const event = (event: Event | StageTime) => {
           for (const translated of translate(event) ?? []) Queue.offerUnsafe(out, translated)
         }
-        this.pending.set(id, { priority, event, failed, done: () => void Queue.endUnsafe(out) })
+        const done = () => void Queue.endUnsafe(out)
+        const id = this.pending.add({ priority, event, failed, done })
         yield* Effect.addFinalizer(() =>
           Effect.sync(() => {
-            if (this.pending.delete(id)) link.post({ type: "cancel", id })
+            if (this.pending.remove(id)) link.post({ type: "cancel", id })
           }),
         )
         link.post({
@@ -211,7 +158,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   readonly open = (scope: Scope.Scope): Effect.Effect<ThreadLink<Job, Info>, ApiError> =>
     linkThread<Job, Event, Info>(
       this.options.spec,
-      { ...this.options, stats: this.engineStats.update, message: this.receive },
+      { ...this.options, stats: this.engineStats.update, message: this.pending.receive },
       this.options.startThread ?? startThread,
     ).pipe(
       Scope.provide(scope),
@@ -223,32 +170,25 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       ),
     )
 
-  private failPending(): number {
-    const lost = [...this.pending.values()]
-    this.pending.clear()
-    for (const pending of lost) pending.failed(apiError("backend_error"))
-    return lost.length
-  }
-
   private lose(reason: string): void {
     this.link = undefined
     this.engineStats.lose()
     this.options.log.error("engine.thread_ended", "an engine's thread ended", {
       model: this.options.spec.path,
       reason,
-      requestsLost: this.failPending(),
+      requestsLost: this.pending.failAll(),
     })
   }
 
   readonly close = Effect.sync(() => {
     this.givenUp = true
-    this.failPending()
+    this.pending.failAll()
   })
 
   private readonly reopen = Effect.gen({ self: this }, function* () {
     const scope = yield* Scope.make()
     yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
-    this.completed = 0
+    this.pending.restart()
     this.engineStats.restart()
     const opened = yield* Effect.exit(this.open(scope))
     this.options.log.warn("engine.thread_restarted", "an engine's thread was started again", {
@@ -267,7 +207,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       for (let tries = 0; ; tries++) {
         if (link) {
           this.lose(yield* link.ended)
-          if (this.completed >= soundAfter) tries = 0
+          if (this.pending.completed >= soundAfter) tries = 0
         }
         const delayMs = restartDelaysMs[tries]
         if (delayMs === undefined) break
