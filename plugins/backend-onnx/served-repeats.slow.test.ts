@@ -4,6 +4,7 @@ import type OpenAI from "openai"
 import { toFile } from "openai"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { runCli } from "../../testing/platform.ts"
+import { seriesOf } from "../../testing/prometheus-text.ts"
 import { createWith, logit_bias, openServedChat } from "./testing/served-chat.ts"
 
 const prompt = "once upon a time there was ".repeat(12)
@@ -19,7 +20,32 @@ const asks = {
     seed: 3,
     messages: [{ role: "user", content: "abc abc abc abc abc abc" }],
   },
+  constrained: {
+    ...base,
+    temperature: 1.2,
+    seed: 5,
+    max_tokens: 80,
+    response_format: {
+      type: "json_schema",
+      json_schema: {
+        name: "place",
+        strict: true,
+        schema: {
+          type: "object",
+          properties: {
+            city: { type: "string", maxLength: 20 },
+            kind: { enum: ["town", "village", null] },
+            rooms: { type: "array", items: { type: "integer" }, maxItems: 4 },
+          },
+          required: ["city", "kind", "rooms"],
+          additionalProperties: false,
+        },
+      },
+    },
+  },
 }
+/** Long enough to be at work still when others come. */
+const long = { ...asks.seeded, max_tokens: 1_200, messages: [{ role: "user", content: "abc" }] }
 
 describe.each(["int8", "int4"])("the same request, %s", (precision) => {
   let served: Awaited<ReturnType<typeof openServedChat>>
@@ -48,7 +74,7 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
       createWith(served.client, {
         messages: [{ role: "user", content: `${prompt.slice(0, 20 * i)} ${i}` }],
         temperature: 1,
-        max_tokens: 150,
+        max_tokens: 600,
       }),
     )
     const among = [await said(served.client), await said(served.client)]
@@ -56,8 +82,8 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
     expect(among).toEqual([wanted, wanted])
   }, 120_000)
 
-  it("has the same answer as a line of a batch", async () => {
-    const lines = Object.entries(asks).map(([custom_id, ask]) =>
+  const startBatch = async (asked: Readonly<Record<string, object>>) => {
+    const lines = Object.entries(asked).map(([custom_id, ask]) =>
       JSON.stringify({
         custom_id,
         method: "POST",
@@ -75,6 +101,11 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
       endpoint: "/v1/chat/completions",
       completion_window: "24h",
     })
+    return id
+  }
+  /** The choices of each line, when all have ended. */
+  const choicesOf = async (id: string) => {
+    const { client } = served
     const ended = await vi.waitFor(
       async () => {
         const batch = await client.batches.retrieve(id)
@@ -84,14 +115,54 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
       { timeout: 60_000, interval: 200 },
     )
     const output = await (await client.files.content(ended.output_file_id!)).text()
-    const choices = new Map(
+    return new Map(
       output
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line))
         .map((line) => [line.custom_id, JSON.stringify(line.response.body.choices)]),
     )
+  }
+
+  it("has the same answer as a line of a batch", async () => {
+    const choices = await choicesOf(await startBatch(asks))
     expect(Object.keys(asks).map((name) => choices.get(name))).toEqual(wanted)
+  }, 120_000)
+
+  /** Tokens that lines of batches have written so far. */
+  const batchTokens = async () => {
+    const text = await (await fetch(`${served.platform.url}/metrics`)).text()
+    const name = 'rakit_generation_tokens_total{model_name="svc-omni",priority="batch"}'
+    return seriesOf(text).get(name) ?? 0
+  }
+
+  it("has the same answer when it pauses for calls that take all slots", async () => {
+    const { client } = served
+    const alone = JSON.stringify((await createWith(client, long)).choices)
+    const before = await batchTokens()
+    const batch = await startBatch({ long })
+    const begun = async () => expect(await batchTokens()).toBeGreaterThan(before)
+    await vi.waitFor(begun, { timeout: 60_000, interval: 5 })
+    const calls = await Promise.all(
+      Array.from({ length: 8 }, async (_, i) => {
+        const content = `call ${i}`
+        const asked = { messages: [{ role: "user", content }], max_tokens: 600, stream: true }
+        const stream = (await createWith(client, asked)) as never
+        return (stream as AsyncIterable<OpenAI.ChatCompletionChunk>)[Symbol.asyncIterator]()
+      }),
+    )
+    const read = (chunks: number) =>
+      Promise.all(
+        calls.map(async (call) => {
+          for (let i = 0; i < chunks; i++) await call.next()
+        }),
+      )
+    await read(20)
+    const paused = await batchTokens()
+    await read(20)
+    expect([await batchTokens(), paused < before + long.max_tokens]).toEqual([paused, true])
+    await read(600)
+    expect((await choicesOf(batch)).get("long")).toBe(alone)
   }, 120_000)
 
   it("is run again by its receipt, which has a seed of its own where the request has none", async () => {
