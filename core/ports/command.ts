@@ -3,7 +3,6 @@ import type { CallPath } from "../call/contract.ts"
 import type { Catalogue } from "../services/catalogue.ts"
 import type { Clock } from "../services/clock.ts"
 import type { ModelId } from "../services/ids.ts"
-import type { Log } from "../services/log.ts"
 import type { Endpoint } from "./endpoint.ts"
 
 export interface CommandOption {
@@ -56,12 +55,16 @@ export interface TypedCommand {
 /** What the command line lends a command. */
 export interface CommandHost {
   readonly clock: Clock
-  /** Warnings and errors, as whole lines. */
-  logTo(write: (lines: string) => void): Log
   /** Calls `stop` at the first SIGTERM or SIGINT; the second ends the process. */
   onStopSignal(stop: (signal: "SIGTERM" | "SIGINT") => void): void
-  /** Starts what runs models, and nothing else: no server, database, accounts or queue. */
-  openOffline(configFile: string, log: Log): Effect.Effect<OfflineDeployment, Error, Scope.Scope>
+  /**
+   * Starts what runs models, and nothing else: no server, database, accounts or queue. `write` gets
+   * its warnings and errors, as whole lines of the log.
+   */
+  openOffline(
+    configFile: string,
+    write: (lines: string) => void,
+  ): Effect.Effect<OfflineDeployment, Error, Scope.Scope>
 }
 
 /** A deployment without a server. Nobody is billed, and no limit of a key holds. */

@@ -2,7 +2,6 @@ import { Effect, type Scope } from "effect"
 import type { Billing } from "../../core/ports/billing.ts"
 import type { OfflineDeployment } from "../../core/ports/command.ts"
 import type { ModelId } from "../../core/services/ids.ts"
-import type { Log } from "../../core/services/log.ts"
 import { provide, resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
 import { withDependencies } from "../boot/dependency-order.ts"
@@ -11,6 +10,7 @@ import type { NamedPlugin } from "../boot/load-plugins.ts"
 import { filesOf, openModels } from "../boot/open-models.ts"
 import { startDeployment } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
+import { makeLog } from "../services/log.ts"
 
 /**
  * Backends with what they need, and the endpoints that need nothing else: no database, no accounts,
@@ -81,11 +81,12 @@ const openPulled = (
 
 /**
  * Starts the part of a deployment that runs calls on models. Its database and its storage are not
- * touched.
+ * touched. Warnings and errors are written as lines of the log, without what came from the
+ * environment.
  */
 export const openOffline = (
   configFile: string,
-  log: Log,
+  write: (lines: string) => void,
 ): Effect.Effect<OfflineDeployment, Error, Scope.Scope> =>
   Effect.gen(function* () {
     const config = yield* Effect.try({
@@ -93,6 +94,8 @@ export const openOffline = (
       catch: (cause) => cause as Error,
     })
     const masked = Effect.mapError((error: Error) => new Error(config.mask.text(error.message)))
+    const destination = { write: (lines: string) => write(config.mask.line(lines)) }
+    const log = makeLog({ level: "warn", destination })
     const deployment = yield* assemble(config, "command", log)
     const { container, order, endpoints } = deployment
     yield* masked(makeDataDir(resolve(container, Tokens.deployment)))

@@ -9,6 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), "rakit-replay-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 afterEach(() => {
   vi.restoreAllMocks()
+  vi.unstubAllEnvs()
   process.exitCode = undefined
 })
 
@@ -34,8 +35,14 @@ const jws = (payload: object, typ = "receipt+jws") => {
   return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString("base64url")}`
 }
 
-/** No deployment is opened: the receipts here name no answer. */
-const replayed = async (receipt: unknown, request: unknown, keys?: unknown, json = false) => {
+/** Without a config file no deployment is opened: the receipts then name no answer. */
+const replayed = async (
+  receipt: unknown,
+  request: unknown,
+  keys?: unknown,
+  json = false,
+  config = "none.yaml",
+) => {
   const write = (name: string, value: unknown) => {
     const file = join(folder, name)
     writeFileSync(file, typeof value === "string" ? value : JSON.stringify(value))
@@ -49,7 +56,7 @@ const replayed = async (receipt: unknown, request: unknown, keys?: unknown, json
     })
   const jwks = keys === undefined ? {} : { jwks: write("jwks.json", keys) }
   const files = [write("receipt.json", receipt), write("request.json", request)] as const
-  await replay(...files, join(folder, "none.yaml"), { ...jwks, json })
+  await replay(...files, join(folder, config), { ...jwks, json })
   return [process.exitCode, said]
 }
 
@@ -84,4 +91,25 @@ it.each([
   ["a file without keys", receipt, {}, { keys: 7 }, /jwks\.json: it has no keys/],
 ])("refuses %s by its file", async (_, given, request, keys, message) => {
   expect(await replayed(given, request, keys)).toEqual([2, expect.stringMatching(message)])
+})
+
+it("shows nothing that came from the environment, in the log neither", async () => {
+  const weights = join(folder, "a-secret-place.gguf")
+  writeFileSync(weights, "GGUF, but damaged")
+  vi.stubEnv("WEIGHTS", weights)
+  writeFileSync(
+    join(folder, "damaged.yaml"),
+    `name: replayed
+dataDir: ${join(folder, "data")}
+plugins: { billing-free: {}, identity-static: { keys: [] }, backend-onnx: {}, endpoint-chat: {} }
+models:
+  - { id: m, task: chat, backend: onnx, limits: { contextTokens: 9, maxOutputTokens: 5 }, capabilities: [chat], sources: [{ url: "file:\${WEIGHTS}" }] }`,
+  )
+  const asked = { model: "m", messages: [{ role: "user", content: "Hello" }] }
+  const paid = { endpoint: "chat.completions", evidence: { answer: "sha256:0" } }
+  const [code, said] = await replayed(paid, asked, undefined, false, "damaged.yaml")
+  expect(code).toBe(2)
+  expect(said).toContain("model.open_failed")
+  expect(said).toContain("${WEIGHTS}")
+  expect(said).not.toContain("a-secret-place")
 })

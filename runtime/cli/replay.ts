@@ -4,7 +4,6 @@ import { Effect } from "effect"
 import { type Caller, defaultLimits } from "../../core/caller.ts"
 import type { Json } from "../../core/json.ts"
 import type { OfflineDeployment } from "../../core/ports/command.ts"
-import { makeLog } from "../services/log.ts"
 import { openOffline } from "./offline.ts"
 
 export interface ReplayOptions {
@@ -179,8 +178,8 @@ const report = (receipt: Receipt, request: Fields, configFile: string) =>
         ],
         ["seed"],
       )
-    const log = makeLog({ level: "warn", destination: process.stderr })
-    const deployment = yield* openOffline(configFile, log)
+    const write = (lines: string) => void process.stderr.write(lines)
+    const deployment = yield* openOffline(configFile, write)
     return compared(evidence, yield* run(deployment, receipt, request))
   })
 

@@ -1,13 +1,11 @@
 import type { Command, CommandHost, TypedCommand } from "../../core/ports/command.ts"
 import { systemClock } from "../../core/services/clock.ts"
-import { makeLog } from "../services/log.ts"
 import { openOffline } from "./offline.ts"
 import { refuse } from "./refuse.ts"
 import { onStopSignal } from "./signals.ts"
 
 const host: CommandHost = {
   clock: systemClock,
-  logTo: (write) => makeLog({ level: "warn", destination: { write } }),
   onStopSignal,
   openOffline,
 }

@@ -2,7 +2,6 @@ import { Cause, Effect, Exit, Option } from "effect"
 import type {
   CommandHost,
   Endpoint,
-  Log,
   OfflineDeployment,
   RunCommand,
   TypedCommand,
@@ -33,12 +32,12 @@ const runFile = (
   configFile: string,
   options: RunOptions,
   { clock, openOffline }: CommandHost,
-  log: Log,
+  writeLog: (lines: string) => void,
   onProgress: (sums: BatchFileSums) => void,
 ): Effect.Effect<BatchRunReport, Error> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const deployment = yield* openOffline(configFile, log)
+      const deployment = yield* openOffline(configFile, writeLog)
       const run = makeBatchRunner({
         callPath: deployment.callPath,
         catalogue: deployment.catalogue,
@@ -88,8 +87,7 @@ export const runFileCommand: RunCommand = async (typed: TypedCommand, host: Comm
     sums = now
     progress.report(now)
   }
-  const log = host.logTo(progress.write)
-  const running = runFile(input, file, options, host, log, onProgress)
+  const running = runFile(input, file, options, host, progress.write, onProgress)
   const exit = await Effect.runPromiseExit(running, { signal: abort.signal })
   progress.stop()
   if (Exit.isSuccess(exit)) {
