@@ -242,14 +242,15 @@ export interface OpenRequest<T extends TaskName = TaskName> {
 
 /** The state of a model's engine, for metrics; what it does not have is absent. Totals never fall. */
 export interface EngineStats {
-  /** The part of the memory for keys and values that running requests hold: 0 to 1. */
+  /** Parts of the memory for keys and values, and of the prefix cache, that are used: 0 to 1. */
   readonly kvCacheUsage?: number
-  /** The part of the prefix cache that is filled: 0 to 1. */
   readonly prefixCacheUsage?: number
   /** Tokens of prompts that were looked up in the prefix cache, and those that it had. */
   readonly prefixCacheQueries?: number
   readonly prefixCacheHits?: number
   readonly adapterBytes?: number
+  /** 1: the same request has the same answer, byte by byte. */
+  readonly reproducible?: number
   /** How often the engine ended and was started again. */
   readonly restarts?: number
 }
@@ -279,9 +280,7 @@ export interface LoadedModel<T extends TaskName = TaskName> extends ModelAbiliti
   readonly stats?: () => EngineStats
 }
 
-/**
- * A backend opens model entries; many may stand side by side. Closing the Scope frees the model.
- */
+/** Opens model entries; many may stand side by side. Closing the Scope frees the model. */
 export interface Backend {
   readonly name: string
   readonly tasks: readonly TaskName[]

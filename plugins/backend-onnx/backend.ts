@@ -60,7 +60,13 @@ const openDecoderModel = Effect.fnUntraced(function* (
     id: request.id,
     engine,
     contextTokens,
-    open: { contextTokens, stats: () => engine.stats() },
+    open: {
+      contextTokens,
+      stats: () => ({
+        ...engine.stats(),
+        reproducible: engine.info.digest === undefined ? 0 : 1,
+      }),
+    },
     ...services,
   }
 })

@@ -202,6 +202,11 @@ const makeEngineMeters = (metrics: Metrics) => ({
       `Memory of the adapters of the model; ${shared}`,
       ["model_name"],
     ),
+    reproducible: metrics.gauge(
+      "rakit_model_reproducible",
+      "1: the same request has the same answer, byte by byte; 0: this CPU or this kind of file may give another.",
+      ["model_name"],
+    ),
   },
   totals: {
     prefixCacheQueries: metrics.counter(

@@ -104,15 +104,22 @@ test("models on their way are shown with their progress; a failed one with its r
       servedBy: "onnx cpu",
     },
   }
-  for (const id of ["a", "b"]) fixture.catalogue.set(id, ready)
+  for (const [id, reproducible] of [
+    ["a", 0],
+    ["b", 1],
+  ] as const)
+    fixture.catalogue.set(id, {
+      ...ready,
+      loaded: { ...ready.loaded, stats: () => ({ reproducible }) },
+    })
   fixture.catalogue.set("c", { state: "failed", reason: "no source could be used" })
   expect(await get("/readyz")).toMatchObject({
     status: 503,
     json: {
       status: "failing",
       models: [
-        {},
-        { served_by: "onnx cpu" },
+        { reproducible: false },
+        { served_by: "onnx cpu", reproducible: true },
         { id: "c", state: "failed", reason: "no source could be used" },
       ],
     },

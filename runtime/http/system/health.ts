@@ -30,7 +30,14 @@ const checksKeptMs = 1_000
 const modelStates = (catalogue: Catalogue): readonly Json[] =>
   catalogue.entries.map(({ id }) => {
     const state = catalogue.state(id)
-    if (state.state === "ready") return { id, state: "ready", served_by: state.loaded.servedBy }
+    if (state.state === "ready") {
+      const { servedBy, stats } = state.loaded
+      const reproducible = stats?.().reproducible
+      return {
+        ...{ id, state: "ready", served_by: servedBy },
+        ...(reproducible !== undefined && { reproducible: reproducible === 1 }),
+      }
+    }
     if (state.state === "failed") return { id, state: "failed", reason: state.reason }
     if (state.state === "pulling")
       return {
