@@ -74,6 +74,7 @@ const openDecoderModel = Effect.fnUntraced(function* (
 const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
   const { precision, queueWaitMs } = yield* optionsOf(entryOptions.chat, request)
   const model = yield* openDecoderModel(deps, engineOf, precision, request)
+  yield* deps.vocabularies.add(model.engine.info.grammarVocabulary)
   const adapters = request.adapters?.map(({ id }) => id) ?? []
   const task = makeChatTask({ ...model, adapters, queueWaitMs })
   const capabilities = chatCapabilities(model.engine.info.thinks, deps.settings)

@@ -6,6 +6,7 @@ import type { OpenRequest } from "../../core/ports/model.ts"
 import type { Clock } from "../../core/services/clock.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { Workers } from "../../core/services/workers.ts"
+import type { OpenVocabularies } from "./grammar/schema-checker.ts"
 import { settledPrecision } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
 import type { EngineHealth } from "./worker/health.ts"
@@ -17,6 +18,7 @@ import { makeRefCounted } from "./worker/ref-counted.ts"
 export interface OnnxDeps {
   readonly settings: OnnxSettings
   readonly health: EngineHealth
+  readonly vocabularies: OpenVocabularies
   services(): {
     readonly dataDir: string
     readonly workers: Workers

@@ -1,7 +1,7 @@
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { makeOnnxBackend } from "./backend.ts"
-import { makeSchemaChecker } from "./grammar/schema-checker.ts"
+import { makeOpenVocabularies, makeSchemaChecker } from "./grammar/schema-checker.ts"
 import { OnnxSettings } from "./settings.ts"
 import { makeEngineHealth } from "./worker/health.ts"
 
@@ -22,9 +22,14 @@ export const plugin = definePlugin<OnnxSettings>({
         log: resolve(container, Tokens.log),
       })
       const health = makeEngineHealth()
-      provide(container, Tokens.backends, makeOnnxBackend({ settings, health, services }))
+      const vocabularies = makeOpenVocabularies()
+      provide(
+        container,
+        Tokens.backends,
+        makeOnnxBackend({ settings, health, vocabularies, services }),
+      )
       provide(container, Tokens.healthChecks, health.check)
-      provide(container, Tokens.schemaChecker, makeSchemaChecker(services))
+      provide(container, Tokens.schemaChecker, makeSchemaChecker(services, vocabularies))
     },
   }),
 })

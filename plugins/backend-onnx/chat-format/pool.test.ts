@@ -1,14 +1,16 @@
 import { Effect, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, test } from "vitest"
-import { type ApiError, apiError, PortError } from "../../../core/errors.ts"
+import { PortError } from "../../../core/errors.ts"
 import { fakeLog } from "../../../testing/index.ts"
 import { inPool } from "./pool.ts"
 
-const failing = (error: PortError, tooLong?: ApiError) => {
+const failing = (error: PortError, isLimited = false) => {
   const log = fakeLog()
   return Effect.runPromise(
-    Effect.flip(inPool({ run: () => Effect.fail(error) }, log, "chat-prompt-job", {}, tooLong)),
+    Effect.flip(
+      inPool({ run: () => Effect.fail(error) }, log, "chat-prompt-job", {}, { isLimited }),
+    ),
   ).then((failure) => ({ failure, log }))
 }
 
@@ -26,18 +28,19 @@ test("what else goes wrong is ours, and in the log", async () => {
   expect(log.lines).toMatchObject([{ level: "error", fields: { reason: "it threw" } }])
 })
 
-test("a task that is slow by itself is what its caller says; one that finds no thread is server_busy", async () => {
-  const tooLong = apiError("unsupported_parameter", "The schemas are too complex.")
-  const slow = new PortError({ port: "workers", message: "slow", why: "slow" })
-  expect((await failing(slow, tooLong)).failure).toBe(tooLong)
-  const busy = new PortError({ port: "workers", message: "full", why: "busy" })
-  expect((await failing(busy, tooLong)).failure).toMatchObject({ code: "server_busy" })
+test("a limited task that takes long, in its thread or waiting for one, is server_busy", async () => {
+  for (const why of ["slow", "busy"] as const) {
+    const error = new PortError({ port: "workers", message: why, why })
+    expect((await failing(error, true)).failure).toMatchObject({ code: "server_busy" })
+  }
   const clock = await Effect.runPromise(
     Layer.build(TestClock.layer()).pipe(Scope.provide(Scope.makeUnsafe())),
   )
   const run = Effect.runPromiseWith(clock)
   const noThread = { run: () => Effect.never }
-  const waiting = run(Effect.flip(inPool(noThread, fakeLog(), "chat-prompt-job", {}, tooLong)))
+  const waiting = run(
+    Effect.flip(inPool(noThread, fakeLog(), "chat-prompt-job", {}, { isLimited: true })),
+  )
   await run(TestClock.adjust("41 seconds"))
   expect(await waiting).toMatchObject({ code: "server_busy" })
 })

@@ -10,34 +10,39 @@ import { siblingModule } from "../worker/sibling-module.ts"
 const taskLimitMs = 20_000
 const withQueue = "40 seconds"
 
+const failBusy = () => Effect.fail(apiError("server_busy"))
+
 /**
- * Runs a task that may turn out to be too much work: `tooLong` when it takes too long in its
- * thread, `server_busy` when it waits too long for one.
+ * Runs a task whose work is bounded by what it counts. Where it takes long none the less, in its
+ * thread or waiting for one, the machine is overloaded: `server_busy`, never a verdict.
  */
 export const limitedTask = <A>(
   run: (limitMs: number) => Effect.Effect<A, PortError>,
-  tooLong: ApiError,
 ): Effect.Effect<A, ApiError | PortError> =>
   Effect.timeoutOrElse(
-    Effect.catch(run(taskLimitMs), (error) => Effect.fail(error.why === "slow" ? tooLong : error)),
-    { duration: withQueue, orElse: () => Effect.fail(apiError("server_busy")) },
+    Effect.catch(
+      run(taskLimitMs),
+      (error): Effect.Effect<never, ApiError | PortError> =>
+        error.why === "slow" ? failBusy() : Effect.fail(error),
+    ),
+    { duration: withQueue, orElse: failBusy },
   )
 
 /**
  * Runs a job in the thread pool, named by its path from here. Fails with `server_busy` when the
- * pool's queue is full, and with `tooLong`, if given, when the job takes too long; any other
- * failure is logged and becomes `backend_error`.
+ * pool's queue is full, or a limited job takes too long; any other failure is logged and becomes
+ * `backend_error`.
  */
 export const inPool = <Input, Output>(
   workers: Workers,
   log: Log,
   job: string,
   input: Input,
-  tooLong?: ApiError,
+  { isLimited = false } = {},
 ): Effect.Effect<Output, ApiError> => {
   const run = (limitMs?: number) =>
     workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input, limitMs)
-  return (tooLong ? limitedTask(run, tooLong) : run()).pipe(
+  return (isLimited ? limitedTask(run) : run()).pipe(
     Effect.catchTag("PortError", (error) => {
       if (error.why === "busy") return Effect.fail(portFailure(error))
       log.error("tokenizer.job_failed", "a job of the pool failed", {

@@ -1,4 +1,5 @@
 import type { Grammar } from "../grammar/constraint.ts"
+import type { SharedVocabulary } from "../grammar/grammar-vocabulary.ts"
 import type { Piece } from "../sampling/incremental-detokenizer.ts"
 import type { SamplerSettings } from "../sampling/sampler.ts"
 import type { AdapterChoice } from "../sessions/decoder.ts"
@@ -82,6 +83,8 @@ export interface DecoderInfo {
   /** The model's window, limited by the memory for keys and values. */
   readonly contextTokens: number
   readonly vocabulary: number
+  /** The tokens as grammars read them. */
+  readonly grammarVocabulary: SharedVocabulary
   /** Its chat template can make it think. */
   readonly thinks: boolean
   /** Its chat template writes today's date into prompts. */

@@ -2,8 +2,11 @@ import { basename } from "node:path"
 import { adapterDigest } from "../architectures/adapter-file.ts"
 import type { Constraints, Grammar } from "../grammar/constraint.ts"
 import { makeConstraints } from "../grammar/constraints.ts"
-import { grammarVocabulary } from "../grammar/grammar-vocabulary.ts"
-import type { Decoder } from "../sessions/decoder.ts"
+import {
+  type GrammarVocabulary,
+  grammarVocabulary,
+  sharedVocabulary,
+} from "../grammar/grammar-vocabulary.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
@@ -55,10 +58,7 @@ const tokensOf = (job: DecoderRequest, capacity: number): number =>
     ? capacityOf(job, capacity).tokens
     : Math.max(...job.prompts.map((ids) => ids.length))
 
-type MakeConstraints = (decoder: Decoder) => OpenConstraints
-
-const inThread: MakeConstraints = ({ session, bytesOf, endTokens }) =>
-  makeConstraints(grammarVocabulary(session.shape.vocabulary, bytesOf, endTokens))
+type MakeConstraints = (vocabulary: GrammarVocabulary) => OpenConstraints
 
 // a smaller window would refuse almost every conversation
 const leastWindow = 128
@@ -70,7 +70,7 @@ const leastWindow = 128
 export const openDecoderEngine = async (
   spec: EngineSpec,
   progress: (detail: string) => void,
-  constraintsOf = inThread,
+  constraintsOf: MakeConstraints = makeConstraints,
 ): Promise<OpenEngine<DecoderRequest, DecoderEvent, DecoderInfo, DecoderJob>> => {
   const decoder = await openDecoder(spec, progress)
   const { session: steps, folder, endTokens } = decoder
@@ -87,7 +87,8 @@ export const openDecoderEngine = async (
   const prefixes = new PrefixCache(spec.prefixCacheBytes, tokenBytes)
   const { vocabulary } = steps.shape
   const { bytesOf, startsWithSpace } = decoder
-  const constraints = new LazyConstraints(() => constraintsOf(decoder))
+  const forGrammars = sharedVocabulary(grammarVocabulary(vocabulary, bytesOf, endTokens))
+  const constraints = new LazyConstraints(() => constraintsOf(forGrammars))
   const model = {
     session,
     prefixes,
@@ -104,6 +105,7 @@ export const openDecoderEngine = async (
       folder,
       contextTokens: windowWithin(steps.shape, spec.kvBytes),
       vocabulary,
+      grammarVocabulary: forGrammars,
       thinks: decoder.thinks,
       isDated: decoder.isDated,
       roundingDiffers: decoder.roundingDiffers,

@@ -10,8 +10,8 @@ import type { Grammar } from "./constraint.ts"
 import { mostSchemaBytes } from "./schema-limits.ts"
 
 /**
- * Compiles in the thread pool. Fails with `server_busy`, `backend_error`, or a 400 for what takes
- * too long or is too large; `param` names the request's field.
+ * Compiles in the thread pool. Fails with `server_busy`, `backend_error`, or a 400 for what is too
+ * large; `param` names the request's field.
  */
 export const compileInPool = (
   workers: Workers,
@@ -28,18 +28,8 @@ export const compileInPool = (
         { param },
       ),
     )
-  const tooComplex = apiError(
-    "unsupported_parameter",
-    "The schema is too complex to be compiled.",
-    {
-      param,
-    },
-  )
   const job = siblingModule(import.meta.url, "./compile-job")
-  return limitedTask(
-    (limitMs) => workers.run<CompileInput, Compiled>(job, input, limitMs),
-    tooComplex,
-  ).pipe(
+  return limitedTask((limitMs) => workers.run<CompileInput, Compiled>(job, input, limitMs)).pipe(
     Effect.catchTag("PortError", (error) => {
       if (error.why === "busy") return Effect.fail(portFailure(error))
       log.error("grammar.compile_failed", "compiling a grammar failed", {

@@ -6,13 +6,13 @@ import type { Workers } from "../../../core/services/workers.ts"
 import { fakeLog, fakeWorkers } from "../../../testing/index.ts"
 import { grammarOfSchema } from "./compile-in-pool.ts"
 import compileJob from "./compile-job.ts"
-import { makeSchemaChecker } from "./schema-checker.ts"
+import { makeOpenVocabularies, makeSchemaChecker } from "./schema-checker.ts"
 import { relax } from "./schema-report.ts"
 
 const strict = (schema: Json) => compileJob({ kind: "schema", schema, isStrict: true })
 const loose = (schema: Json) => compileJob({ kind: "schema", schema, isStrict: false })
 const check = (schema: Json, workers: Workers = fakeWorkers()) =>
-  makeSchemaChecker(() => ({ workers, log: fakeLog() })).check(schema)
+  makeSchemaChecker(() => ({ workers, log: fakeLog() }), makeOpenVocabularies()).check(schema)
 const param = "response_format.json_schema.schema"
 const plan = (schema: Json, isStrict = true) =>
   Effect.runPromise(
@@ -90,6 +90,57 @@ test("what is no JSON Schema is 400 and says where", async () => {
     code: "invalid_request_error",
     param: "schema",
   })
+})
+
+test("a name of half a surrogate pair is no JSON text, wherever it stands", () => {
+  for (const [schema, path] of [
+    [{ type: "object", properties: { "\ud800": {} } }, "/properties"],
+    [{ items: { type: "object", required: ["a", "\udc00b"] } }, "/items/required"],
+    [{ dependentRequired: { "\udbff": ["a"] } }, "/dependentRequired"],
+  ] as const)
+    expect(strict(schema), path).toMatchObject({ result: "invalid", path })
+  expect(strict({ properties: { "\ud83d\ude00": {} } })).toMatchObject({ result: "ok" })
+})
+
+test("what can't be kept is said once", async () => {
+  const { message } = await plan({ type: "string", pattern: "\\bword\\b" })
+  expect(message).toMatch(/"pattern" at \/pattern can't be kept: a word boundary/)
+  expect(message.match(/can't be kept/g)).toHaveLength(1)
+})
+
+/** References that double `times` times. */
+const doubled = (times: number) => ({
+  $ref: "#/$defs/d0",
+  $defs: Object.fromEntries([
+    [`d${times}`, { type: "integer" }],
+    ...Array.from({ length: times }, (_, i) => {
+      const next = { $ref: `#/$defs/d${i + 1}` }
+      return [`d${i}`, { type: "object", properties: { a: next, b: next }, required: ["a", "b"] }]
+    }),
+  ]),
+})
+
+test("a schema whose smallest document nobody could wait for is refused by name", () => {
+  for (const [schema, keyword, path] of [
+    [{ type: "array", minItems: 1_000_000_000 }, "minItems", "/minItems"],
+    [{ anyOf: [{ type: "array", minItems: 1e300 }] }, "minItems", "/anyOf/0/minItems"],
+    [
+      { properties: { a: { type: "array", minItems: 1e6 } }, type: "object", required: ["a"] },
+      "minItems",
+      "/properties/a/minItems",
+    ],
+    [doubled(40), "required", "/$defs/d23/required"],
+    [doubled(2_000), "required", "/$defs/d1983/required"],
+  ] as const)
+    expect(strict(schema), path).toMatchObject({ result: "refused", keyword, path })
+  for (const schema of [
+    doubled(5),
+    { type: "array", minItems: 1_000 },
+    { anyOf: [{ type: "array", minItems: 1e9 }, { type: "null" }] },
+    { type: "object", properties: { a: { type: "array", minItems: 1e9 } } },
+    { anyOf: [{ type: "array", items: { $ref: "#" }, minItems: 2 }, { type: "null" }] },
+  ])
+    expect(strict(schema), JSON.stringify(schema)).toMatchObject({ result: "ok" })
 })
 
 test("time and memory are bounded: what is too much is refused with a text", () => {

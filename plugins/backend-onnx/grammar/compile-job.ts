@@ -3,18 +3,18 @@ import type { Json } from "../../../core/json.ts"
 import type { KeywordVerdict } from "../../../core/ports/schema-checker.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
 import type { Grammar } from "./constraint.ts"
-import { GrammarInstance, strictLimits } from "./grammar-instance.ts"
-import { byteVocabulary } from "./grammar-vocabulary.ts"
+import type { SharedVocabulary } from "./grammar-vocabulary.ts"
+import { child } from "./schema/pointer.ts"
 import { SchemaInvalid } from "./schema/reading.ts"
 import { tooManyWays } from "./schema/ways.ts"
-import { analyseSchema, relax } from "./schema-report.ts"
-import { webAssembly } from "./web-assembly.ts"
+import { analyseSchema, relax, type SchemaAnalysis } from "./schema-report.ts"
+import { byteTokens, failingTexts, heaviestText, tryGrammar } from "./trial.ts"
 
-export type CompileInput =
-  /**
-   * `isStrict`: refuse keywords that can't be enforced, otherwise leave them out. `withReport`:
-   * report the verdict on every keyword.
-   */
+/** `vocabulary`: the model's tokens, over which the grammar is tried; absent: single bytes. */
+export type CompileInput = { readonly vocabulary?: SharedVocabulary } /**
+ * `isStrict`: refuse keywords that can't be enforced, otherwise leave them out. `withReport`:
+ * report the verdict on every keyword.
+ */ & (
   | {
       readonly kind: "schema"
       readonly schema: Json
@@ -23,6 +23,7 @@ export type CompileInput =
     }
   /** A Lark grammar made of schemas that were compiled before. */
   | { readonly kind: "lark"; readonly lark: string }
+)
 
 export type Compiled =
   /** `grammar`: the one to open. `keywords`: the report, if requested. */
@@ -50,30 +51,9 @@ export type Compiled =
     }
 
 const keptResults = 256
-const mostMemoryBytes = 256 * 2 ** 20
 
 // each thread of the pool has its own
 const results = new Map<string, Compiled>()
-let instance: GrammarInstance | undefined
-
-/**
- * Compiles over a vocabulary of single bytes, as whether a grammar compiles does not depend on the
- * model's tokens: no thread of the pool needs a model's vocabulary.
- */
-const compile = (kind: Grammar["kind"], text: string): void => {
-  if (!instance || instance.memoryBytes > mostMemoryBytes)
-    instance = new GrammarInstance(byteVocabulary(), undefined, strictLimits)
-  try {
-    const matcher = instance.compile(kind, text)
-    // the first mask finds what compilation does not: that the grammar allows no token at all
-    instance.mask(matcher)
-    instance.free(matcher)
-  } catch (cause) {
-    if (!(cause instanceof webAssembly.RuntimeError || cause instanceof RangeError)) throw cause
-    instance = undefined
-    throw new GrammarFailed("the grammar is too complex", { cause })
-  }
-}
 
 /** The keyword that an error message of llguidance is about. */
 const blamed: readonly (readonly [RegExp, string])[] = [
@@ -81,21 +61,13 @@ const blamed: readonly (readonly [RegExp, string])[] = [
   [/circular references/, "$ref"],
   [/regex|pattern/i, "pattern"],
 ]
+const tooMuch = /too large|too many|too complex|limit|fuel/i
 
-const failureOf = (text: string, compileMs: number): Compiled => {
-  if (/Unsatisfiable schema|NoExtension/.test(text))
-    return {
-      result: "refused",
-      keyword: "",
-      path: "",
-      reason: "no document satisfies the schema",
-      compileMs,
-    }
-  const keyword = blamed.find(([sign]) => sign.test(text))?.[1]
-  return keyword === undefined || /too large|too complex|limit|fuel/i.test(text)
-    ? { result: "tooComplex", reason: text, compileMs }
-    : { result: "refused", keyword, path: "", reason: text, compileMs }
-}
+type Verdict =
+  | Refusal
+  | Omit<Extract<Compiled, { readonly result: "ok" }>, "compileMs">
+  | Omit<Extract<Compiled, { readonly result: "tooComplex" }>, "compileMs">
+type Refusal = Omit<Extract<Compiled, { readonly result: "refused" }>, "compileMs">
 
 /** The first line of a message, with what is wrong in a pattern that it shows over several lines. */
 const shortOf = (message: string): string => {
@@ -103,54 +75,104 @@ const shortOf = (message: string): string => {
   return [message.split("\n")[0]!, ...(why === undefined ? [] : [why])].join(" ").slice(0, 500)
 }
 
-const attempt = (grammar: Grammar, text: string, startedMs: number): Compiled => {
+const refusal = (keyword: string, path: string, reason: string): Refusal => ({
+  result: "refused",
+  keyword,
+  path,
+  reason,
+})
+
+const impossible = refusal("", "", "no document satisfies the schema")
+
+const attempt = (vocabulary: SharedVocabulary, grammar: Grammar, text: string): Verdict => {
   try {
-    compile(grammar.kind, text)
-    return { result: "ok", grammar, compileMs: performance.now() - startedMs }
+    tryGrammar(vocabulary, grammar.kind, text)
+    return { result: "ok", grammar }
   } catch (cause) {
     if (!(cause instanceof GrammarFailed)) throw cause
-    return failureOf(shortOf(cause.message), performance.now() - startedMs)
+    const message = shortOf(cause.message)
+    if (/Unsatisfiable schema|NoExtension/.test(message)) return impossible
+    const keyword = blamed.find(([sign]) => sign.test(message))?.[1]
+    return keyword === undefined || tooMuch.test(message)
+      ? { result: "tooComplex", reason: message }
+      : refusal(keyword, "", message)
   }
 }
 
-const answer = (input: CompileInput): Compiled => {
-  const startedMs = performance.now()
-  if (input.kind === "lark") return attempt(input, input.lark, startedMs)
-  const { keywords, refused, enforced } = analyseSchema(input.schema)
-  const report = input.withReport ? { keywords } : {}
-  const elapsedMs = () => performance.now() - startedMs
-  if (refused && input.isStrict)
-    return {
-      result: "refused",
-      keyword: refused.keyword,
-      path: refused.path,
-      reason: refused.reason ?? "",
-      compileMs: elapsedMs(),
-      ...report,
-    }
-  if (!enforced)
-    return {
-      result: "refused",
-      keyword: "",
-      path: "",
-      reason: "no document satisfies the schema",
-      compileMs: elapsedMs(),
-      ...report,
-    }
-  const schema = refused ? relax(input.schema) : input.schema
+/** Tries the whole schema. What is too much is blamed on its heaviest text, if it has one. */
+const attemptSchema = (
+  vocabulary: SharedVocabulary,
+  schema: Json,
+  { enforced, texts }: SchemaAnalysis,
+): Verdict => {
+  if (!enforced) return impossible
   const tooMany = tooManyWays(enforced)
-  const compiled: Compiled = tooMany
-    ? { result: "tooComplex", reason: tooMany, compileMs: elapsedMs() }
-    : attempt({ kind: "schema", schema }, JSON.stringify(enforced), startedMs)
-  // a request that is not strict is constrained as far as possible, at least to JSON
-  if (compiled.result !== "ok" && !input.isStrict)
-    return { ...attempt({ kind: "schema", schema: {} }, "{}", startedMs), ...report }
-  return { ...compiled, ...report }
+  if (tooMany) return { result: "tooComplex", reason: tooMany }
+  const found = attempt(vocabulary, { kind: "schema", schema }, JSON.stringify(enforced))
+  const heaviest = found.result === "tooComplex" ? heaviestText(texts) : undefined
+  return heaviest && found.result === "tooComplex"
+    ? refusal(heaviest.keyword, child(heaviest.path, heaviest.keyword), found.reason)
+    : found
+}
+
+const strictly = (
+  vocabulary: SharedVocabulary,
+  schema: Json,
+  analysis: SchemaAnalysis,
+): Verdict => {
+  const { refused, texts } = analysis
+  if (refused) return refusal(refused.keyword, refused.path, refused.reason ?? "")
+  const [failing] = failingTexts(vocabulary, texts)
+  if (!failing) return attemptSchema(vocabulary, schema, analysis)
+  return refusal(failing.keyword, child(failing.path, failing.keyword), failing.reason)
+}
+
+/** Constrains as far as possible, at least to JSON. */
+const loosely = (vocabulary: SharedVocabulary, schema: Json, whole: SchemaAnalysis): Verdict => {
+  if (!whole.enforced) return impossible
+  const dropped = failingTexts(vocabulary, whole.texts).map(({ path, keyword }) =>
+    child(path, keyword),
+  )
+  for (;;) {
+    const relaxed = whole.refused || dropped.length ? relax(schema, dropped) : schema
+    const found = attemptSchema(vocabulary, relaxed, analyseSchema(relaxed))
+    if (found.result === "ok") return found
+    if (found.result !== "refused" || !found.path || dropped.includes(found.path)) break
+    dropped.push(found.path)
+  }
+  return attempt(vocabulary, { kind: "schema", schema: {} }, "{}")
+}
+
+/** The report, in which a keyword that turned out to be too much is refused. */
+const reportOf = (
+  keywords: readonly KeywordVerdict[],
+  verdict: Verdict,
+): readonly KeywordVerdict[] =>
+  verdict.result === "refused" && verdict.path
+    ? keywords.map((one) =>
+        one.path === verdict.path ? { ...one, verdict: "refused", reason: verdict.reason } : one,
+      )
+    : keywords
+
+const compiled = (input: CompileInput): Compiled => {
+  const startedMs = performance.now()
+  const { vocabulary = byteTokens } = input
+  const timed = (verdict: Verdict) => ({ ...verdict, compileMs: performance.now() - startedMs })
+  if (input.kind === "lark")
+    return timed(attempt(vocabulary, { kind: "lark", lark: input.lark }, input.lark))
+  const { schema, isStrict, withReport } = input
+  const analysis = analyseSchema(schema)
+  const verdict = (isStrict ? strictly : loosely)(vocabulary, schema, analysis)
+  return timed(
+    withReport ? { ...verdict, keywords: reportOf(analysis.keywords, verdict) } : verdict,
+  )
 }
 
 /** Runs in the thread pool. Compiles a grammar once before anything is paid for or generated. */
-export default (input: CompileInput): Compiled => {
-  const key = createHash("sha256").update(JSON.stringify(input)).digest("base64")
+export default ({ vocabulary, ...input }: CompileInput): Compiled => {
+  const key = createHash("sha256")
+    .update(`${vocabulary?.digest} ${JSON.stringify(input)}`)
+    .digest("base64")
   const known = results.get(key)
   if (known) {
     results.delete(key)
@@ -159,7 +181,7 @@ export default (input: CompileInput): Compiled => {
   }
   let fresh: Compiled
   try {
-    fresh = answer(input)
+    fresh = compiled({ ...input, ...(vocabulary && { vocabulary }) })
   } catch (cause) {
     if (!(cause instanceof SchemaInvalid)) throw cause
     fresh = { result: "invalid", path: cause.path, reason: cause.message }

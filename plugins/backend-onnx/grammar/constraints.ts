@@ -8,10 +8,14 @@ import {
   type ToGrammarThread,
 } from "./grammar-protocol.ts"
 import { type GrammarVocabulary, wordsOf } from "./grammar-vocabulary.ts"
+import { type AnswerThread, ThreadChoice } from "./thread-choice.ts"
 
 const entry = import.meta.url.endsWith(".ts")
   ? "./grammar-thread-from-source.mjs"
   : "./grammar-thread.js"
+
+/** Threads for grammars that take long to compile, which start with the first such grammar. */
+const mostHeavyThreads = 3
 
 /** Far longer than a bounded grammar takes: after this time the thread counts as lost. */
 const answerMs = 20_000
@@ -40,24 +44,20 @@ export interface EngineConstraint extends Constraint {
  * `closing`, as `GrammarFailed`.
  */
 export const makeConstraints = (vocabulary: GrammarVocabulary): EngineConstraints => {
-  let thread: GrammarThread | undefined
+  const choice = new ThreadChoice(() => new GrammarThread(vocabulary), mostHeavyThreads)
   let opened = 0
-  const running = (): GrammarThread => {
-    if (thread?.ended !== false) thread = new GrammarThread(vocabulary)
-    return thread
-  }
   return {
-    open: (grammar) => new ThreadConstraint(running(), opened++, grammar, wordsOf(vocabulary)),
+    open: (grammar) =>
+      new ThreadConstraint(choice.for(grammar), opened++, grammar, wordsOf(vocabulary)),
     close: async () => {
-      const last = thread
-      thread = undefined
-      await last?.terminate()
+      await Promise.all(choice.threads.map((thread) => thread.terminate()))
     },
   }
 }
 
-class GrammarThread {
+class GrammarThread implements AnswerThread {
   ended = false
+  answers = 0
   private readonly worker: Worker
   private readonly asked = new Int32Array(new SharedArrayBuffer(4))
 
@@ -96,6 +96,7 @@ class ThreadConstraint implements EngineConstraint {
     this.thread = thread
     this.id = id
     this.state = new SharedState(maskWords)
+    thread.answers++
     thread.ask({ type: "open", id, grammar, state: this.state.buffer })
   }
 
@@ -142,6 +143,7 @@ class ThreadConstraint implements EngineConstraint {
   }
 
   release(): void {
+    this.thread.answers--
     if (!this.thread.ended) this.thread.ask({ type: "release", id: this.id })
   }
 

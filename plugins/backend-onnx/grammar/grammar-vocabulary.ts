@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto"
+
 /**
  * The bytes of a model's tokens, for llguidance. Plain arrays, so that it can be posted to a
  * thread.
@@ -7,6 +9,12 @@ export interface GrammarVocabulary {
   readonly bytes: Uint8Array
   readonly ends: Uint32Array
   readonly endTokens: Uint32Array
+}
+
+/** A vocabulary in memory that all threads share: posting it to one more copies nothing. */
+export interface SharedVocabulary extends GrammarVocabulary {
+  /** Names it: two models with the same tokens have the same one. */
+  readonly digest: string
 }
 
 const noBytes = new Uint8Array()
@@ -29,6 +37,27 @@ export const grammarVocabulary = (
     ends[id] = end
   }
   return { bytes: new Uint8Array(Buffer.concat(parts)), ends, endTokens: Uint32Array.from(ending) }
+}
+
+export const sharedVocabulary = ({
+  bytes,
+  ends,
+  endTokens,
+}: GrammarVocabulary): SharedVocabulary => {
+  const words = (given: Uint32Array): Uint32Array => {
+    const shared = new Uint32Array(new SharedArrayBuffer(given.byteLength))
+    shared.set(given)
+    return shared
+  }
+  const sharedBytes = new Uint8Array(new SharedArrayBuffer(bytes.byteLength))
+  sharedBytes.set(bytes)
+  const digest = createHash("sha256").update(bytes).update(ends).update(endTokens)
+  return {
+    bytes: sharedBytes,
+    ends: words(ends),
+    endTokens: words(endTokens),
+    digest: digest.digest("base64url"),
+  }
 }
 
 const byteCount = 256

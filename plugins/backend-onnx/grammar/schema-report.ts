@@ -3,7 +3,7 @@ import type { KeywordVerdict } from "../../../core/ports/schema-checker.ts"
 import type { Guards } from "./schema/guards.ts"
 import { isObject, type JsonObject } from "./schema/json-value.ts"
 import { namesIn } from "./schema/pointer.ts"
-import { readSchema } from "./schema/read-schema.ts"
+import { readSchema, type TextPlace } from "./schema/read-schema.ts"
 import type { EnforcedSchema } from "./schema/reading.ts"
 
 /**
@@ -25,6 +25,8 @@ export interface SchemaAnalysis {
   readonly enforced: JsonObject | undefined
   /** What is checked beside `enforced` on finished values. */
   readonly guards?: Guards
+  /** Texts with a pattern, a format or a length. */
+  readonly texts: readonly TextPlace[]
 }
 
 /**
@@ -32,30 +34,32 @@ export interface SchemaAnalysis {
  * Schema.
  */
 export const analyseSchema = (schema: Json): SchemaAnalysis => {
-  const { verdicts, enforced, guards } = readSchema(schema)
+  const { verdicts, enforced, guards, texts } = readSchema(schema)
   return {
     keywords: verdicts,
     refused: verdicts.find(({ verdict }) => verdict === "refused"),
     enforced: asked(enforced),
+    texts,
     ...(guards && { guards }),
   }
 }
 
-const asked = (enforced: EnforcedSchema): JsonObject | undefined => {
+/** The enforced schema with how documents are written. */
+export const asked = (enforced: EnforcedSchema): JsonObject | undefined => {
   if (enforced === false) return undefined
   return { "x-guidance": manner, ...(enforced === true ? {} : enforced) }
 }
 
 /**
- * Removes the keywords that are refused, for requests that are not strict; a `oneOf` becomes an
- * `anyOf`.
+ * Removes the keywords that are refused, and those at `more` paths, for requests that are not
+ * strict; a `oneOf` becomes an `anyOf`.
  */
-export const relax = (schema: Json): Json => {
+export const relax = (schema: Json, more: readonly string[] = []): Json => {
   const relaxed = structuredClone(schema)
   const refused = analyseSchema(schema).keywords.filter(({ verdict }) => verdict === "refused")
+  const paths = new Set([...refused.map(({ path }) => path), ...more])
   // the deepest first, as removing a keyword removes everything inside it
-  for (const { path } of [...refused].sort((a, b) => b.path.length - a.path.length))
-    drop(relaxed, namesIn(path))
+  for (const path of [...paths].sort((a, b) => b.length - a.length)) drop(relaxed, namesIn(path))
   return relaxed
 }
 

@@ -2,6 +2,7 @@ import type { Json } from "../../../core/json.ts"
 import type { ChatRequest, ToolDefinition } from "../../../core/ports/model.ts"
 import type { PromptForm } from "../chat-format/chat-prompt.ts"
 import compileJob, { type Compiled } from "../grammar/compile-job.ts"
+import type { SharedVocabulary } from "../grammar/grammar-vocabulary.ts"
 import { LarkRefused } from "../grammar/lark/tokens.ts"
 import { PatternRefused } from "../grammar/schema/pattern.ts"
 import { analyseSchema } from "../grammar/schema-report.ts"
@@ -43,6 +44,8 @@ export interface AnswerGrammarInput
     "tools" | "toolChoice" | "allowedTools" | "parallelToolCalls" | "responseFormat"
   > {
   readonly form: Pick<PromptForm, "syntax" | "markers">
+  /** The model's tokens. */
+  readonly vocabulary: SharedVocabulary
 }
 
 export type NotCompiled = Exclude<Compiled, { readonly result: "ok" }>
@@ -103,8 +106,9 @@ const compiled = (
   schema: Json,
   isStrict: boolean,
   param: string,
+  vocabulary: SharedVocabulary,
 ): Enforced & { readonly schema: Json } => {
-  const found = compileJob({ kind: "schema", schema, isStrict })
+  const found = compileJob({ kind: "schema", schema, isStrict, vocabulary })
   if (found.result !== "ok") throw new Failed(found, param)
   const kept = found.grammar.kind === "schema" ? found.grammar.schema : schema
   return { schema: kept, ...enforcedOf(found, kept) }
@@ -113,6 +117,7 @@ const compiled = (
 const argumentsOf = (
   { parameters, strict }: ToolDefinition,
   param: string,
+  vocabulary: SharedVocabulary,
 ): Pick<ConstrainedTool, "schema" | "checkedBy"> => {
   const schema = argumentsSchema(parameters)
   if (schema === undefined)
@@ -120,7 +125,7 @@ const argumentsOf = (
       { result: "invalid", path: "/type", reason: "the arguments of a function are an object" },
       param,
     )
-  const kept = compiled(schema, strict === true, param)
+  const kept = compiled(schema, strict === true, param, vocabulary)
   const checked = kept.isChecked ? { checkedBy: kept.schema } : {}
   // a schema that is kept only in part may keep nothing: arguments are still an object
   return Object.keys(kept.schema as object).length
@@ -131,11 +136,14 @@ const argumentsOf = (
 const paramOf = (format: AnswerGrammarInput["responseFormat"]): string =>
   format?.param ?? "response_format.json_schema.schema"
 
-const documentOf = ({ responseFormat: format }: AnswerGrammarInput): Wanted["document"] => {
+const documentOf = ({
+  responseFormat: format,
+  vocabulary,
+}: AnswerGrammarInput): Wanted["document"] => {
   const schema = documentSchema(format)
   return schema === undefined
     ? undefined
-    : compiled(schema, format?.type === "json_schema" && format.strict, paramOf(format))
+    : compiled(schema, format?.type === "json_schema" && format.strict, paramOf(format), vocabulary)
 }
 
 const textOf = ({ responseFormat: format }: AnswerGrammarInput): string | undefined => {
@@ -166,7 +174,7 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
   const schemas = new Map(
     tools.map((tool, index) => [
       tool.name,
-      argumentsOf(tool, `tools[${index}].function.parameters`),
+      argumentsOf(tool, `tools[${index}].function.parameters`, input.vocabulary),
     ]),
   )
   const document = documentOf(input)
@@ -187,7 +195,7 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
     ...(text !== undefined && { text }),
   })
   if (constrained?.grammar.kind !== "lark") return constrained
-  const whole = compileJob(constrained.grammar)
+  const whole = compileJob({ ...constrained.grammar, vocabulary: input.vocabulary })
   if (whole.result === "ok") return constrained
   throw text === undefined
     ? new Failed(whole, "tools")

@@ -9,6 +9,7 @@ import { inPool } from "../chat-format/pool.ts"
 import { thinkClose } from "../chat-format/template-style.ts"
 import type { GenerateRequest } from "../generation/decoder-jobs.ts"
 import { asApiError } from "../grammar/compile-in-pool.ts"
+import type { SharedVocabulary } from "../grammar/grammar-vocabulary.ts"
 import { mostSchemaBytes } from "../grammar/schema-limits.ts"
 import type { AnswerGrammarInput, AnswerGrammarOutput } from "../output/answer-grammar-job.ts"
 import type { AnswerForm } from "../output/answer-parser.ts"
@@ -22,7 +23,16 @@ export interface AnswerPlan {
   readonly markers: NonNullable<GenerateRequest["markers"]>
 }
 
-const tooLarge = ({ tools = [], responseFormat }: AnswerGrammarInput): ApiError | undefined => {
+interface PlanDeps {
+  readonly workers: Workers
+  readonly log: Log
+  readonly engine: { readonly info: { readonly grammarVocabulary: SharedVocabulary } }
+}
+
+const tooLarge = ({
+  tools = [],
+  responseFormat,
+}: Pick<AnswerGrammarInput, "tools" | "responseFormat">): ApiError | undefined => {
   const size = Buffer.byteLength(JSON.stringify([tools, responseFormat ?? null]))
   const param = tools.length ? "tools" : (responseFormat?.param ?? "response_format")
   return size > mostSchemaBytes
@@ -48,8 +58,7 @@ const refusalOf = ({
  * names what can't be guaranteed.
  */
 const compileConstraint = Effect.fnUntraced(function* (
-  workers: Workers,
-  log: Log,
+  { workers, log, engine }: PlanDeps,
   request: ChatRequest,
   { syntax, markers }: PromptForm,
 ) {
@@ -57,6 +66,7 @@ const compileConstraint = Effect.fnUntraced(function* (
   if (!tools?.length && !responseFormat) return undefined
   const input: AnswerGrammarInput = {
     form: { syntax, markers },
+    vocabulary: engine.info.grammarVocabulary,
     ...(tools && { tools }),
     ...(toolChoice !== undefined && { toolChoice }),
     ...(allowedTools && { allowedTools }),
@@ -65,15 +75,12 @@ const compileConstraint = Effect.fnUntraced(function* (
   }
   const refused = tooLarge(input)
   if (refused) return yield* refused
-  const tooLong = apiError("unsupported_parameter", "The schemas are too complex to be compiled.", {
-    param: tools?.length ? "tools" : (responseFormat?.param ?? "response_format"),
-  })
   const found = yield* inPool<AnswerGrammarInput, AnswerGrammarOutput>(
     workers,
     log,
     "../output/answer-grammar-job",
     input,
-    tooLong,
+    { isLimited: true },
   )
   if ("refused" in found) return yield* refusalOf(found)
   return "failed" in found ? yield* asApiError(found.failed, found.param) : found.constrained
@@ -107,12 +114,11 @@ const formOf = (
 })
 
 export const planAnswer = Effect.fnUntraced(function* (
-  workers: Workers,
-  log: Log,
+  deps: PlanDeps,
   request: ChatRequest,
   prompt: PromptForm,
 ) {
-  const constrained = yield* compileConstraint(workers, log, request, prompt)
+  const constrained = yield* compileConstraint(deps, request, prompt)
   const plan: AnswerPlan = {
     ...(constrained && { grammar: grammarOf(request, constrained, prompt.reasoning) }),
     form: formOf(request, constrained, prompt.reasoning),

@@ -204,7 +204,7 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       )
     const inputTokens = prompt.ids.length
     if (inputTokens >= contextTokens) return yield* tooLong(String(inputTokens), request.maxTokens)
-    const answer = yield* planAnswer(workers, log, request, prompt.form)
+    const answer = yield* planAnswer(deps, request, prompt.form)
     const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
     const { answers = 1 } = request
     const cacheBreakpoints = breakpointsOf(prompt.cacheBreakpoints)

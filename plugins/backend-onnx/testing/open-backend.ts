@@ -16,6 +16,7 @@ import type {
 import type { Usage } from "../../../core/usage.ts"
 import { fakeClock, fakeLog, fakeWorkers } from "../../../testing/index.ts"
 import { makeOnnxBackend } from "../backend.ts"
+import { makeOpenVocabularies } from "../grammar/schema-checker.ts"
 import type { OnnxSettings } from "../settings.ts"
 import { makeEngineHealth } from "../worker/health.ts"
 
@@ -29,6 +30,7 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
   const services = { dataDir, workers: fakeWorkers(), clock, log }
   const backend = makeOnnxBackend({
     health,
+    vocabularies: makeOpenVocabularies(),
     settings: {
       threads: 1,
       slots: 4,

@@ -7,8 +7,19 @@ import { startPlatform } from "../../../testing/platform.ts"
 import { writeGguf } from "./gguf-writer.ts"
 import { tinyLlama } from "./tiny-llama.ts"
 
-/** Chat through the whole server, with a tiny model of random weights behind the three tiers. */
-export const openServedChat = async ({ slots = 2, options: more = {} } = {}) => {
+/**
+ * Chat through the whole server, with one model behind the three tiers: a tiny one of random
+ * weights, or the one at `model`.
+ */
+export const openServedChat = async ({
+  slots = 2,
+  options: more = {},
+  model = "",
+}: {
+  readonly slots?: number
+  readonly options?: object
+  readonly model?: string
+} = {}) => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-served-"))
   const tier = (id: string, maxOutputTokens: number, options: object = {}) => ({
     id,
@@ -18,7 +29,7 @@ export const openServedChat = async ({ slots = 2, options: more = {} } = {}) => 
     capabilities: ["chat", "tool_use", "vision", "thinking"],
     price: { input: 1_000_000, output: 2_000_000 },
     backend: "onnx",
-    sources: [{ url: `file:${join(folder, "tiny.gguf")}` }],
+    sources: [{ url: `file:${model || join(folder, "tiny.gguf")}` }],
     options: { ...options, ...more },
   })
   const content = tinyLlama(8)

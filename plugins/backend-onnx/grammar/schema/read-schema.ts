@@ -6,6 +6,7 @@ import { branches } from "./branches.ts"
 import { type Reference, SchemaDocument, type SchemaLocation } from "./document.ts"
 import { type Guards, unjudgeable } from "./guards.ts"
 import { isObject, isTexts, type JsonType, typesOfJson } from "./json-value.ts"
+import { handled, keywordsOf } from "./known-keywords.ts"
 import { readNumber } from "./numbers.ts"
 import { readObject } from "./objects.ts"
 import { child } from "./pointer.ts"
@@ -18,6 +19,7 @@ import {
   type Reading,
   SchemaInvalid,
 } from "./reading.ts"
+import { endlessPart, mostDocumentBytes } from "./smallest.ts"
 import { readText } from "./texts.ts"
 
 /**
@@ -27,61 +29,21 @@ import { readText } from "./texts.ts"
 const mostSchemas = 20_000
 const deepest = 200
 
-/** Keywords that apply to values of one type only. */
-const keywordsOf: Readonly<Record<JsonType, readonly string[]>> = {
-  null: [],
-  boolean: [],
-  number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"],
-  string: ["minLength", "maxLength", "pattern"],
-  array: [
-    "items",
-    "prefixItems",
-    "additionalItems",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "contains",
-    "minContains",
-    "maxContains",
-    "unevaluatedItems",
-  ],
-  object: [
-    ...[
-      "properties",
-      "patternProperties",
-      "additionalProperties",
-      "required",
-      "minProperties",
-      "maxProperties",
-      "propertyNames",
-    ],
-    ...["dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"],
-  ],
-}
-const handled = new Set([
-  "type",
-  "enum",
-  "const",
-  "format",
-  "$ref",
-  "allOf",
-  "anyOf",
-  "oneOf",
-  "not",
-  "if",
-  "then",
-  "else",
-  "$dynamicRef",
-  "$recursiveRef",
-  ...Object.values(keywordsOf).flat(),
-])
-
 export interface ReadSchema {
   readonly verdicts: readonly KeywordVerdict[]
   /** The enforced schema for llguidance; false: no document satisfies it. */
   readonly enforced: EnforcedSchema
   /** What is checked beside it on finished values. Absent: the enforced schema is all. */
   readonly guards?: Guards
+  readonly texts: readonly TextPlace[]
+}
+
+/** A text whose states are worth a trial of their own. */
+export interface TextPlace {
+  /** The schema that says it. */
+  readonly path: string
+  readonly keyword: string
+  readonly schema: EnforcedSchema
 }
 
 /** Throws `SchemaInvalid`. */
@@ -96,6 +58,8 @@ class Reader implements Reading {
     { readonly name: string; readonly place: SchemaLocation }
   >()
   private readonly guarded = new Map<string, Set<string>>()
+  private readonly texts: TextPlace[] = []
+  private readonly pathOf = new Map<EnforcedSchema, string>()
   private schemas = 0
   private depth = 0
 
@@ -108,11 +72,21 @@ class Reader implements Reading {
     const defs = new Map<string, EnforcedSchema>()
     // reading a definition may find more of them
     for (const { name, place } of this.definitions.values()) defs.set(name, this.read(place))
+    this.refuseEndless(root, defs)
     return {
       verdicts: [...this.verdicts.values()],
       enforced: withoutDeadEnds(root, defs),
+      texts: this.texts,
       ...(this.guarded.size > 0 && { guards: { document: this.document, keywords: this.guarded } }),
     }
+  }
+
+  private refuseEndless(root: EnforcedSchema, defs: ReadonlyMap<string, EnforcedSchema>): void {
+    const endless = endlessPart(root, defs)
+    if (!endless) return
+    const path = endless.way.map((schema) => this.pathOf.get(schema)).findLast((known) => known)
+    const reason = `every document has more than ${mostDocumentBytes} bytes`
+    this.say({ ...this.document.root, path: path ?? "" }, endless.keyword, "refused", reason)
   }
 
   say(
@@ -156,8 +130,12 @@ class Reader implements Reading {
       throw new SchemaInvalid(place.path, `the schema holds more than ${mostSchemas} schemas`)
     if (this.depth > deepest)
       throw new SchemaInvalid(place.path, `the schema is nested deeper than ${deepest}`)
+    for (const keyword of namingKeywords)
+      if (namesOf(schema[keyword]).some((name) => /\p{Cs}/u.test(name)))
+        throw new SchemaInvalid(child(place.path, keyword), "a name holds half a surrogate pair")
     const enforced = this.readObject(new Keywords(this, place))
     this.depth--
+    if (!this.pathOf.has(enforced)) this.pathOf.set(enforced, place.path)
     return enforced
   }
 
@@ -236,9 +214,16 @@ class Reader implements Reading {
 
   private ofType(of: Keywords, type: string): EnforcedSchema {
     if (type === "number" || type === "integer") return readNumber(of, type === "integer")
-    if (type === "string") return readText(of)
+    if (type === "string") return this.text(of)
     if (type === "array") return readArray(of, this)
     return type === "object" ? readObject(of, this) : { type }
+  }
+
+  private text(of: Keywords): EnforcedSchema {
+    const schema = readText(of)
+    const keyword = ["pattern", "format", "minLength", "maxLength"].find((one) => of.has(one))
+    if (keyword !== undefined) this.texts.push({ path: of.place.path, keyword, schema })
+    return schema
   }
 
   private references(of: Keywords): readonly EnforcedSchema[] {
@@ -264,6 +249,11 @@ class Reader implements Reading {
     return { $ref: `#/$defs/${known.name}` }
   }
 }
+
+/** Keywords that hold names of properties, as a list or as keys. */
+const namingKeywords = ["properties", "required", "dependentRequired", "dependentSchemas"]
+const namesOf = (value: Json): readonly string[] =>
+  isTexts(value) ? value : isObject(value) ? Object.keys(value) : []
 
 const isUnwritten = (char: string): boolean =>
   char === "\x7f" || (char < " " && !"\b\t\n\f\r".includes(char))

@@ -21,7 +21,7 @@ const patternOf = (of: Keywords): string | undefined => {
     return whole
   } catch (cause) {
     if (!(cause instanceof PatternRefused)) throw cause
-    of.refuse("pattern", `can't be kept: ${cause.message}`)
+    of.refuse("pattern", cause.message)
     return undefined
   }
 }

@@ -1,0 +1,117 @@
+import { GrammarFailed } from "../sampling/token-mask.ts"
+import type { Grammar } from "./constraint.ts"
+import { GrammarInstance, strictLimits } from "./grammar-instance.ts"
+import { byteVocabulary, type SharedVocabulary } from "./grammar-vocabulary.ts"
+import { probe } from "./probe.ts"
+import type { TextPlace } from "./schema/read-schema.ts"
+import { asked } from "./schema-report.ts"
+import { repeatsIn } from "./thread-choice.ts"
+import { webAssembly } from "./web-assembly.ts"
+
+const mostMemoryBytes = 256 * 2 ** 20
+/** Each takes tens of megabytes. */
+const keptInstances = 2
+
+/** Masks of each walk through a grammar, and through one of its texts. */
+const grammarSteps = 40
+const textSteps = 24
+
+/** A product of counted repetitions from which on a pattern is tried by itself. */
+const manyRepeats = 50
+const keptTexts = 4_096
+
+/** Where no model is named: a token for each byte. */
+export const byteTokens: SharedVocabulary = { ...byteVocabulary(), digest: "bytes" }
+
+// each thread of the pool has its own, by the vocabulary's digest, least recently used first
+const instances = new Map<string, GrammarInstance>()
+/** What was found out about a text, by the vocabulary and the text; "": it works. */
+const texts = new Map<string, string>()
+
+const instanceOf = (vocabulary: SharedVocabulary): GrammarInstance => {
+  const { digest } = vocabulary
+  const known = instances.get(digest)
+  const instance =
+    known && known.memoryBytes <= mostMemoryBytes
+      ? known
+      : new GrammarInstance(vocabulary, undefined, strictLimits)
+  instances.delete(digest)
+  if (instances.size >= keptInstances) instances.delete(instances.keys().next().value!)
+  instances.set(digest, instance)
+  return instance
+}
+
+/** Compiles a grammar and walks through it. Throws `GrammarFailed`. */
+const attempt = (
+  vocabulary: SharedVocabulary,
+  kind: Grammar["kind"],
+  text: string,
+  steps: number,
+): void => {
+  const instance = instanceOf(vocabulary)
+  try {
+    const matcher = instance.compile(kind, text)
+    try {
+      probe(instance, matcher, vocabulary, steps)
+    } finally {
+      instance.free(matcher)
+    }
+  } catch (cause) {
+    if (!(cause instanceof webAssembly.RuntimeError || cause instanceof RangeError)) throw cause
+    instances.delete(vocabulary.digest)
+    throw new GrammarFailed("the grammar is too complex", { cause })
+  }
+}
+
+/**
+ * Compiles a grammar over a model's tokens and writes a few documents by chance, so that what would
+ * fail in the middle of an answer fails before. The limits are stricter than those of answers.
+ * Throws `GrammarFailed`.
+ */
+export const tryGrammar = (
+  vocabulary: SharedVocabulary,
+  kind: Grammar["kind"],
+  text: string,
+): void => attempt(vocabulary, kind, text, grammarSteps)
+
+/** Returns why a text fails in the middle, by itself; undefined: it does not, or is impossible. */
+const failureOfText = (vocabulary: SharedVocabulary, text: string): string | undefined => {
+  const key = `${vocabulary.digest} ${text}`
+  const known = texts.get(key)
+  if (known !== undefined) return known || undefined
+  let found = ""
+  try {
+    attempt(vocabulary, "schema", text, textSteps)
+  } catch (cause) {
+    if (!(cause instanceof GrammarFailed)) throw cause
+    // whether a document is possible at all is found out with the whole grammar
+    if (!/Unsatisfiable schema|NoExtension/.test(cause.message))
+      found = `it unfolds into too many states (${cause.message.split("\n")[0]!.slice(0, 200)})`
+  }
+  if (texts.size >= keptTexts) texts.delete(texts.keys().next().value!)
+  texts.set(key, found)
+  return found || undefined
+}
+
+const needsTrial = (text: string): boolean =>
+  repeatsIn(text) >= manyRepeats ||
+  (text.includes('"pattern"') && /"allOf"|"(?:min|max)Length"/.test(text))
+
+/** The text whose pattern unfolds most; undefined: none repeats much. */
+export const heaviestText = (places: readonly TextPlace[]): TextPlace | undefined => {
+  const repeats = (place: TextPlace) => repeatsIn(JSON.stringify(place.schema))
+  const heavy = places.filter((place) => repeats(place) >= manyRepeats)
+  return heavy.sort((a, b) => repeats(b) - repeats(a))[0]
+}
+
+/** Returns the keywords of texts that would fail in the middle of an answer, with the reasons. */
+export const failingTexts = (
+  vocabulary: SharedVocabulary,
+  places: readonly TextPlace[],
+): readonly (TextPlace & { readonly reason: string })[] =>
+  places.flatMap((place) => {
+    if (typeof place.schema === "boolean") return []
+    const text = JSON.stringify(asked(place.schema))
+    const reason = needsTrial(text) ? failureOfText(vocabulary, text) : undefined
+    return reason === undefined ? [] : [{ ...place, reason }]
+  })
