@@ -10,13 +10,36 @@ const mostTriesInAll = 400
 /** The number of ways that are remembered as closed. */
 const mostClosed = 64
 
+/** Masks with more tokens leave a choice. */
+const few = 128
+
 const opening = new Set('{[:,"')
+const space = /[ \n\r\t]/
+
+/** Where in a document a place is: spaces are text only within a string. */
+interface Place {
+  readonly isInString: boolean
+  readonly isEscaped: boolean
+}
+
+/** Returns a piece of a document without the spaces between its parts, and the place behind it. */
+const compact = (text: string, from: Place): { readonly piece: string; readonly place: Place } => {
+  let { isInString, isEscaped } = from
+  let piece = ""
+  for (const char of text) {
+    if (isInString || !space.test(char)) piece += char
+    if (char === '"' && !isEscaped) isInString = !isInString
+    isEscaped = isInString && char === "\\" && !isEscaped
+  }
+  return { piece, place: { isInString, isEscaped } }
+}
 
 interface Step<State> {
   readonly token: number
-  /** Offset of its first byte. */
+  /** Where its text begins. */
   readonly from: number
-  /** Another token was allowed. */
+  readonly place: Place
+  /** A token of other text was allowed, too. */
   readonly isOpen: boolean
   /** A name, a value or a delimiter begins here, so that another one may. */
   readonly isBeginning: boolean
@@ -24,11 +47,10 @@ interface Step<State> {
   readonly before: State
 }
 
-/** Bytes that the answer must not have again: they lead to a dead end. */
+/** A text that the answer must not have again: it leads to a dead end. */
 interface Closed {
-  /** Offset of the first of them. */
   readonly from: number
-  readonly bytes: string
+  readonly text: string
 }
 
 export interface BacktrackingOptions {
@@ -46,16 +68,17 @@ const distanceOf = (round: number): number =>
  * The part of an answer that has not gone out, token by token, and the ways out of its dead ends.
  * A dead end is left by choosing anew: at first the last token that was a choice, then the
  * beginnings of values further and further back. A way that led to a dead end is closed by its
- * bytes, as other tokens may spell them. What is tried depends on nothing but the answer, so the
- * same request takes the same ways.
+ * text, without the spaces between its parts, as other tokens may spell it. What is tried depends
+ * on nothing but the answer, so the same request takes the same ways.
  */
 export class Backtracking<State> {
   private readonly options: BacktrackingOptions
   private readonly steps: Step<State>[] = []
-  /** The bytes of `steps`, in latin1, and the offset of the first of them. */
+  /** The compact text of `steps`, a character for each byte, and the offset where it begins. */
   private text = ""
   private base = 0
-  /** The last byte before `text` that is no space; a document begins like a value. */
+  private place: Place = { isInString: false, isEscaped: false }
+  /** The last character before `text`; a document begins like a value. */
   private before = ":"
   private closed: Closed[] = []
   private round = 0
@@ -83,7 +106,7 @@ export class Backtracking<State> {
     this.text = this.text.slice(base - this.base)
     this.base = base
     this.steps.splice(0, gone)
-    this.closed = this.closed.filter(({ from, bytes }) => from + bytes.length > base)
+    this.closed = this.closed.filter(({ from, text }) => from + text.length > base)
   }
 
   private get end(): number {
@@ -91,35 +114,46 @@ export class Backtracking<State> {
   }
 
   private lastBefore(offset: number): string {
-    return (
-      this.text
-        .slice(0, offset - this.base)
-        .trimEnd()
-        .at(-1) ?? this.before
-    )
+    return this.text[offset - this.base - 1] ?? this.before
   }
 
-  private spell(token: number): string {
+  private textOf(token: number): string {
     return Buffer.from(this.options.bytesOf(token)).toString("latin1")
   }
 
   /** Adds a token that was chosen among those of `mask`. */
   add(token: number, mask: TokenMask, before: State): void {
+    const { end, place } = this
+    const last = this.lastBefore(end)
+    const compacted = compact(this.textOf(token), place)
     this.steps.push({
       token,
-      from: this.end,
-      isOpen: !allowedTokens(mask, this.options.vocabulary, 1),
-      isBeginning: opening.has(this.lastBefore(this.end)),
+      from: end,
+      place,
+      isOpen: compacted.piece !== "" && this.hasOther(mask, compacted.piece),
+      isBeginning: place.isInString ? last === '"' : opening.has(last),
       before,
     })
-    this.text += this.spell(token)
+    this.text += compacted.piece
+    this.place = compacted.place
   }
 
-  /** The bytes that must not follow: with them the answer would be on a closed way. */
+  private hasOther(mask: TokenMask, piece: string): boolean {
+    const tokens = allowedTokens(mask, this.options.vocabulary, few)
+    return (
+      tokens?.some((token) => {
+        const text = this.textOf(token)
+        const other = compact(text, this.place).piece
+        return text === "" || (other !== "" && other !== piece)
+      }) ?? true
+    )
+  }
+
+  /** The texts that must not follow: with them the answer would be on a closed way. */
   private get forbidden(): readonly string[] {
-    return this.closed.flatMap(({ from, bytes }) => {
-      const way = from <= this.base ? bytes.slice(this.base - from) : undefined
-      return way !== undefined && way.length > this.text.length && way.startsWith(this.text)
+    return this.closed.flatMap(({ from, text }) => {
+      const way = text.slice(this.base - from)
+      return way.length > this.text.length && way.startsWith(this.text)
         ? [way.slice(this.text.length)]
         : []
     })
@@ -137,10 +171,11 @@ export class Backtracking<State> {
     const apart = mask.slice()
     let [isOpen, isApart] = [false, false]
     for (const token of allowedTokens(mask, vocabulary, vocabulary)!) {
-      const spelling = this.spell(token)
+      const text = this.textOf(token)
+      const { piece } = compact(text, this.place)
       const bit = 1 << (token & 31)
-      const isClosed = spelling !== "" && forbidden.some((way) => spelling.startsWith(way))
-      const isBegun = spelling !== "" && forbidden.some((way) => way.startsWith(spelling))
+      const isClosed = forbidden.some((way) => piece.startsWith(way))
+      const isBegun = text !== "" && forbidden.some((way) => way.startsWith(piece))
       if (isClosed) open[token >> 5]! &= ~bit
       else isOpen = true
       if (isClosed || isBegun) apart[token >> 5]! &= ~bit
@@ -178,9 +213,10 @@ export class Backtracking<State> {
   /** Closes the way up to an offset, and goes back to before a step. */
   private undo(to: number, closedUpTo: number) {
     const { steps } = this
-    this.closed.push({ from: this.base, bytes: this.text.slice(0, closedUpTo - this.base) })
+    this.closed.push({ from: this.base, text: this.text.slice(0, closedUpTo - this.base) })
     if (this.closed.length > mostClosed) this.closed.shift()
-    const { from, before } = steps[to]!
+    const { from, place, before } = steps[to]!
+    this.place = place
     const tokens = steps.splice(to).map(({ token }) => token)
     this.text = this.text.slice(0, from - this.base)
     return { tokens: tokens.reverse(), state: before }

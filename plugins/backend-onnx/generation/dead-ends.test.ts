@@ -113,6 +113,21 @@ test("the choice far behind is found, though there are other ways to go on near 
   }
 })
 
+test("only an answer that was to be closed says whether it is whole", async () => {
+  const ends = async (closeOnLength: boolean, maxTokens: number) => {
+    const said = await open({ like: { 3: 50 } }).ask({
+      grammar: { ...guarded(trap), closeOnLength },
+      maxTokens,
+    })
+    return said.events.flatMap((event) =>
+      event.type === "finish" ? [[event.reason, event.isWhole]] : [],
+    )[0]
+  }
+  expect(await ends(true, 10)).toEqual(["stop", true])
+  expect(await ends(true, 2)).toEqual(["length", false])
+  expect(await ends(false, 2)).toEqual(["length", undefined])
+})
+
 const automaton: fc.Arbitrary<Automaton> = fc.integer({ min: 2, max: 7 }).chain((states) => {
   const state = fc.nat(states - 1)
   return fc.record({

@@ -276,7 +276,9 @@ export class GenerateJob implements DecodeRow {
 
   private finish(reason: "stop" | "length", isCut = false): true {
     const { grammar } = this.request
-    const isWhole = grammar?.closeOnLength && (reason === "stop" || this.constrained?.isWhole)
+    const isWhole = grammar?.closeOnLength
+      ? reason === "stop" || this.constrained?.isWhole
+      : undefined
     this.text.finish(reason, isCut, isWhole)
     return true
   }

@@ -7,6 +7,7 @@ const outsideText = /^[\s\d+\-.eEtrufalsn,:[\]{}]*(?:"|$)/
 /** What can finish a value there: a delimiter, the last letter of a literal, a whole string. */
 const finishing = /[,\]}\s]|[el]$|".*"/s
 const pieces = /[^",\]}]*[",\]}]|[^",\]}]+$/g
+const notSpace = /[^ \n\r\t]/
 const closers = /[\]}]/g
 
 /** Tokens that may finish a value, as ways through a tree of their pieces. */
@@ -72,7 +73,17 @@ export class GuardedTokens {
         this.tryCandidates(mask, group, 1, answer, from)
       return
     }
-    const { state, document } = inside
+    this.narrowInside(mask, answer, from, inside)
+    const { mode } = inside.state
+    if (mode !== "text" && mode !== "nameText" && this.isSpace(mask)) mask.fill(0)
+  }
+
+  private narrowInside(
+    mask: Uint32Array,
+    answer: GuardedAnswer,
+    from: AnswerState,
+    { state, document }: NonNullable<AnswerState["inside"]>,
+  ): void {
     if (document.tracker.choicesAt(state)) {
       this.tryAll(mask, answer, from)
       return
@@ -82,6 +93,18 @@ export class GuardedTokens {
     const isChecked = mode === "nameText" ? frame?.watch : document.tracker.watchOf(state)
     const needed = isChecked ? 0 : closersTo(frame)
     this.tryCandidates(mask, isText ? this.inText : this.outside, needed, answer, from)
+  }
+
+  /** Whether only spaces may follow: behind them nothing is allowed that is not before them. */
+  private isSpace(mask: Uint32Array): boolean {
+    for (let word = 0; word < mask.length; word++)
+      for (let bits = mask[word]!; bits !== 0; bits &= bits - 1) {
+        const id = word * 32 + (31 - Math.clz32(bits & -bits))
+        if (id >= sizeOf(this.vocabulary)) break
+        const text = this.textOf(id)
+        if (text === "" || notSpace.test(text)) return false
+      }
+    return true
   }
 
   private tryCandidates(
