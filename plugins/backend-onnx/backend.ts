@@ -72,11 +72,11 @@ const openDecoderModel = Effect.fnUntraced(function* (
 })
 
 const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
-  const { precision, queueWaitMs } = yield* optionsOf(entryOptions.chat, request)
+  const { precision, queueWaitMs, schemaInPrompt } = yield* optionsOf(entryOptions.chat, request)
   const model = yield* openDecoderModel(deps, engineOf, precision, request)
   yield* deps.vocabularies.add(model.engine.info.grammarVocabulary)
   const adapters = request.adapters?.map(({ id }) => id) ?? []
-  const task = makeChatTask({ ...model, adapters, queueWaitMs })
+  const task = makeChatTask({ ...model, adapters, queueWaitMs, schemaInPrompt })
   const capabilities = chatCapabilities(model.engine.info.thinks, deps.settings)
   return { ...shape, ...model.open, task, capabilities, adapters } satisfies LoadedModel<"chat">
 })

@@ -29,6 +29,11 @@ const ChatOptions = Schema.Struct({
       description: "How long a request waits for a slot before it is refused with backend_busy.",
     })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
+  schemaInPrompt: Schema.Boolean.annotate({
+    default: false,
+    description:
+      "Write the JSON Schema of an answer into the system message, where the chat template takes one. Its tokens count as the prompt's.",
+  }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
 })
 const EmbedOptions = Schema.Struct({
   precision: precisionOf<"int8" | "fp32">(

@@ -28,7 +28,7 @@ const streamedIn = async (body: object) => {
   return text
 }
 
-/** The line of an answer, by a client's own grammar. */
+/** A client's own grammar. */
 const grammar = `
 start: "SELECT " column ("," column)* " FROM " table [" WHERE " column "=" NUMBER]
 column: "id" | "name"
@@ -53,6 +53,7 @@ const forms: readonly (readonly [string, object, unknown])[] = [
   ["response_format grammar", { response_format: { type: "grammar", grammar } }, statement],
   ["guided_grammar", { guided_grammar: grammar }, statement],
   ["structured_outputs.grammar", { structured_outputs: { grammar } }, statement],
+  ["guided_grammar in GBNF", { guided_grammar: 'root ::= [a-c]{2} "!"' }, /^[abc]{2}!$/],
   ["guided_choice", { guided_choice: ["yes", "no"] }, /^(yes|no)$/],
   ["structured_outputs.choice", { structured_outputs: { choice: ["yes", "no"] } }, /^(yes|no)$/],
   ["guided_json", { guided_json: date }, ofDate],
@@ -128,6 +129,40 @@ it("close_on_length ends a text as the form allows", async () => {
       response_format: { type: "regex", pattern: "\\((ab)*\\)", close_on_length },
     }),
   ).toEqual([[expect.stringMatching(/^\((ab)*\)$/), expect.stringMatching("stop|length")]])
+})
+
+describe("schemaInPrompt", () => {
+  it("tells the model the schema: its tokens are the prompt's, in dry runs too", async () => {
+    const shown = await openServedChat({ options: { schemaInPrompt: true } })
+    try {
+      const tokensOf = async (client: OpenAI, model: string, description: string) => {
+        const schema = { ...date, description }
+        const body = {
+          model,
+          messages,
+          max_tokens: 30,
+          response_format: { type: "json_schema", json_schema: { name: "date", schema } },
+        } as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming
+        const { usage } = await client.chat.completions.create(body)
+        const dry = await client.chat.completions
+          .create(body, { headers: { "X-Dry-Run": "1" } })
+          .asResponse()
+        expect(await dry.json()).toMatchObject({ input_tokens: usage?.prompt_tokens })
+        return usage?.prompt_tokens ?? 0
+      }
+      const without = await tokensOf(served.client, "svc-omni", "")
+      expect(await tokensOf(served.client, "svc-omni", "x".repeat(100))).toBe(without)
+      const short = await tokensOf(shown.client, "svc-omni", "")
+      expect(short).toBeGreaterThan(without + 20)
+      expect(await tokensOf(shown.client, "svc-omni", "x y ".repeat(50))).toBeGreaterThan(
+        short + 50,
+      )
+      // a long one is left out rather than take the window
+      expect(await tokensOf(shown.client, "svc-lyt", "x y ".repeat(100))).toBe(without)
+    } finally {
+      await shown.close()
+    }
+  }, 120_000)
 })
 
 describe("400 names what can't be kept", () => {

@@ -182,6 +182,15 @@ const announced = (
   )
 }
 
+/** Tells the schema of the answer behind what the system message says. */
+export const withSchema = (
+  laid: readonly LaidOut[],
+  schema: string | undefined,
+): readonly LaidOut[] =>
+  schema === undefined
+    ? laid
+    : announced(laid, `Answer with JSON that keeps to this JSON Schema:\n${schema}`, "system")
+
 /** Puts tools into the system message, where the template expects them. */
 const withTools = (laid: readonly LaidOut[], tools: readonly PromptTool[]): readonly LaidOut[] => {
   const [first, ...rest] = laid

@@ -2,7 +2,13 @@ import type { Json } from "../../../core/json.ts"
 import type { ChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { tokensBefore, withoutSigns, withSigns } from "./cache-breakpoints.ts"
 import { type SyntaxName, syntaxes, writeCalls } from "./call-syntax.ts"
-import { type LaidOut, layOut, type PromptMessage, readArguments } from "./chat-prompt-layout.ts"
+import {
+  type LaidOut,
+  layOut,
+  type PromptMessage,
+  readArguments,
+  withSchema,
+} from "./chat-prompt-layout.ts"
 import { functionOf, type PromptTool } from "./chat-prompt-tools.ts"
 import { type ControlGuard, controlGuard, shieldAll, unusedCharacter } from "./control-guard.ts"
 import {
@@ -20,6 +26,8 @@ export interface PromptRequest {
   readonly messages: readonly PromptMessage[]
   /** The tools that are described to the model. */
   readonly tools?: readonly PromptTool[]
+  /** The JSON Schema of the answer, as text, which the system message tells where there is one. */
+  readonly schema?: string
   readonly thinking?: boolean
 }
 
@@ -179,17 +187,18 @@ const toolsFor = (
 /**
  * Renders the prompt with all text from outside shielded. Where the template can't render the
  * tools, tries again with tools announced as text, first in the system message, then in the first
- * user message.
+ * user message. Where it takes no system message, the schema is left out.
  */
 const renderAsk = (
   chat: ChatTokenizer,
   own: TemplateStyle,
-  { messages, tools = [], thinking = false }: PromptRequest,
+  ask: PromptRequest,
   guard: ControlGuard,
   sign: string,
 ): Rendered => {
+  const { messages, tools = [], schema, thinking = false } = ask
   const attempt = (style: TemplateStyle, place: "system" | "user"): Rendered => {
-    const laid = layOut(style, messages, tools, place).map((message) =>
+    const laid = withSchema(layOut(style, messages, tools, place), schema).map((message) =>
       forTemplate(guard, sign, message),
     )
     const shown =
@@ -206,11 +215,14 @@ const renderAsk = (
     if (typeof last.rendered === "string") break
     last = attempt(announcing(own), place)
   }
-  return last
+  if (typeof last.rendered === "string" || schema === undefined) return last
+  const { schema: _, ...without } = ask
+  return renderAsk(chat, own, without, guard, sign)
 }
 
 /** All text from outside that the prompt will contain. */
-const writtenIn = ({ messages, tools = [] }: PromptRequest): readonly string[] => [
+const writtenIn = ({ messages, tools = [], schema = "" }: PromptRequest): readonly string[] => [
+  schema,
   ...messages.flatMap(({ content, reasoning = "", toolCallId = "" }) => [
     content,
     reasoning,

@@ -36,7 +36,8 @@ export const grouped = <Item>(
   return groups
 }
 
-const textsIn = ({ messages, tools = [] }: PromptRequest): readonly string[] => [
+const textsIn = ({ messages, tools = [], schema = "" }: PromptRequest): readonly string[] => [
+  schema,
   ...messages.flatMap(({ content, reasoning }) => [content, reasoning ?? ""]),
   ...(tools.length ? [JSON.stringify(tools)] : []),
 ]

@@ -57,15 +57,29 @@ const joined = ({
   }
 }
 
-/** Returns what the prompt is rendered from. Tools that must not be called are left out. */
-export const promptRequest = (request: ChatRequest): PromptRequest => ({
-  messages: request.messages.map(joined),
-  tools: callableTools(request).length
-    ? (request.tools ?? []).map(({ name, description, parameters }) => ({
-        name,
-        ...(description !== undefined && { description }),
-        ...(parameters !== undefined && { parameters }),
-      }))
-    : [],
-  thinking: request.thinking === true,
-})
+/** Returns the schema of the answer as text, if it has at most so many bytes. */
+const schemaOf = ({ responseFormat }: ChatRequest, mostBytes: number): string | undefined => {
+  if (mostBytes === 0 || responseFormat?.type !== "json_schema") return undefined
+  const schema = JSON.stringify(responseFormat.schema)
+  return Buffer.byteLength(schema) <= mostBytes ? schema : undefined
+}
+
+/**
+ * Returns what the prompt is rendered from. Tools that must not be called are left out, and so is a
+ * schema of more than so many bytes.
+ */
+export const promptRequest = (request: ChatRequest, mostSchemaBytes: number): PromptRequest => {
+  const schema = schemaOf(request, mostSchemaBytes)
+  return {
+    messages: request.messages.map(joined),
+    ...(schema !== undefined && { schema }),
+    tools: callableTools(request).length
+      ? (request.tools ?? []).map(({ name, description, parameters }) => ({
+          name,
+          ...(description !== undefined && { description }),
+          ...(parameters !== undefined && { parameters }),
+        }))
+      : [],
+    thinking: request.thinking === true,
+  }
+}

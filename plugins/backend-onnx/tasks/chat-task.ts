@@ -40,6 +40,8 @@ export interface ChatTaskDeps {
   readonly contextTokens: number
   /** Ids of the adapters that the engine has. */
   readonly adapters: readonly string[]
+  /** Whether the prompt tells the model the schema of its answer. */
+  readonly schemaInPrompt: boolean
   /** How long a request may wait for a slot. */
   readonly queueWaitMs: number
   readonly workers: Workers
@@ -166,21 +168,15 @@ const translator = (id: ModelId, context: ModelContext, form: AnswerForm, answer
   }
 }
 
-/** The chat task of a decoder engine. */
-export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> => {
-  const { id, engine, contextTokens, adapters, queueWaitMs, workers, clock, log } = deps
-  const tooLong = (tokens: string, maxTokens: number) =>
-    apiError(
-      "context_length_exceeded",
-      `The messages have ${tokens} tokens and max_tokens is ${maxTokens}, but the model's window is ${contextTokens} tokens. Shorten the messages.`,
-      {
-        param: "messages",
-      },
-    )
-  const tokenized = (request: ChatRequest): Effect.Effect<Prompt, ApiError> =>
+/** Returns what renders and tokenizes a request's prompt, in the pool. */
+const makePrompter =
+  ({ engine, contextTokens, schemaInPrompt, workers, log }: ChatTaskDeps) =>
+  (request: ChatRequest): Effect.Effect<Prompt, ApiError> =>
     Effect.suspend(() => {
       const { folder } = engine.info
-      const input: ChatPromptInput = { folder, ...promptRequest(request), contextTokens }
+      // a schema takes a quarter of the window at most, at four bytes a token
+      const asked = promptRequest(request, schemaInPrompt ? contextTokens : 0)
+      const input: ChatPromptInput = { folder, ...asked, contextTokens }
       const whole = inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input)
       if (!isLong(input)) return whole
       return Effect.flatMap(
@@ -189,6 +185,19 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
           isTooLong ? Effect.succeed({ tooLong: contextTokens + 1 }) : oneAtATime(whole),
       )
     })
+
+/** The chat task of a decoder engine. */
+export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> => {
+  const { id, engine, contextTokens, adapters, queueWaitMs, clock } = deps
+  const tokenized = makePrompter(deps)
+  const tooLong = (tokens: string, maxTokens: number) =>
+    apiError(
+      "context_length_exceeded",
+      `The messages have ${tokens} tokens and max_tokens is ${maxTokens}, but the model's window is ${contextTokens} tokens. Shorten the messages.`,
+      {
+        param: "messages",
+      },
+    )
   const plan = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
     const refusal = unsupportedIn(request, adapters) ?? wrongBias(request, engine.info.vocabulary)
     if (refusal) return yield* refusal

@@ -125,6 +125,54 @@ test("more than 1,000 rules are too many", () => {
   expect(refusalOf(many)).toEqual(["beyond", "line 1001: more than 1000 rules and terminals"])
 })
 
+const sql = `# vLLM's example
+root ::= select-statement
+
+select-statement ::= "SELECT " column " from " Table (
+  " where " condition)?
+column ::= "col_1 " | "col_2 "
+Table ::= "table_1 "
+  | "table_2 "
+condition ::= column "= " number
+number ::= [1-9] [0-9]{0,2} " "
+`
+
+const notThese = String.raw`root ::= [^"\\\n\x41-\u0043-]+ "\"" .`
+
+describe("a grammar in GBNF", () => {
+  test.each<[string, string, boolean]>([
+    [sql, "SELECT col_1  from table_2  where col_2 = 17 ", true],
+    [sql, "SELECT col_1  from table_2 ", true],
+    [sql, "SELECT col_1  from table_2  where col_2 = 0 ", false],
+    [notThese, 'xyé" ', true],
+    [notThese, 'xyé"\n', true],
+    [notThese, 'xBé"x', false],
+    [notThese, 'x-"x', false],
+    [
+      String.raw`root ::= start Start [a\\-z] ""
+start ::= "1"
+Start ::= "2"`,
+      "12k",
+      true,
+    ],
+    ["root ::= [a-] [-z] [^]", "--\n", true],
+  ])("%j and %j: %s", (gbnf, text, isAnswer) => {
+    expect(accepts(gbnf, text)).toBe(isAnswer)
+  })
+
+  test.each<[string, string]>([
+    ['root ::= "a"\n\nb ::= (', 'line 3: ")" is expected, not the end of the line'],
+    ["root ::= <[5]>", "line 1: < has no meaning here"],
+    ["root ::= x", "line 1: x is not defined"],
+    ["root ::= []", "line 1: a set holds no character"],
+    ['root ::= "\\uD800"', "line 1: \\Ud800 is no character"],
+    ['other ::= "a"', "line 1: there is no rule named start"],
+    ['root ::= "a" | x\nx ::= "b" x', "line 2: x never ends"],
+  ])("%j is broken: %s", (gbnf, message) => {
+    expect(refusalOf(gbnf)).toEqual(["broken", expect.stringContaining(message)])
+  })
+})
+
 describe("of any text", () => {
   const pieces = [
     ...'()[]{}|&~:,.=*+?%@<>"/\\#-_ \n\t0a',

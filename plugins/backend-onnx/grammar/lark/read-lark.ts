@@ -2,6 +2,7 @@ import type { Json } from "../../../../core/json.ts"
 import { SchemaInvalid } from "../schema/reading.ts"
 import { tooManyWays } from "../schema/ways.ts"
 import { analyseSchema } from "../schema-report.ts"
+import { isGbnf, larkOfGbnf } from "./gbnf.ts"
 import { type LarkItem, type LarkNode, objectOf, parseLark } from "./parser.ts"
 import { beyond, broken, type LarkToken } from "./tokens.ts"
 
@@ -59,12 +60,12 @@ const writtenToken = (token: LarkToken): string => {
 }
 
 /**
- * Reads a grammar in Lark as a request may have it, and writes it anew for llguidance from what was
+ * Reads a grammar in Lark (or GBNF) as a request may have it, and writes it anew for llguidance from what was
  * understood: schemas behind `%json` in the subset that is enforced exactly, and nothing of what
  * reaches past the text of the answer. Throws `LarkRefused`.
  */
 export const readLark = (text: string): string => {
-  const { tokens, items, ignored } = parseLark(text)
+  const { tokens, items, ignored } = parseLark(isGbnf(text) ? larkOfGbnf(text) : text)
   if (!items.has("start")) broken(1, "there is no rule named start")
   for (const { name, line } of [...[...items.values()].map(({ node }) => node), ...ignored].flatMap(
     namesIn,
