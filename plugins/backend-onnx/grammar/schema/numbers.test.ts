@@ -192,7 +192,7 @@ test("exactly the decimals between the bounds are written", () => {
           expect(!padded?.[i] || isIn(text), `${text}0 of ${JSON.stringify(schema)}`).toBe(true)
       },
     ),
-    { numRuns: runs(1_600) },
+    { numRuns: runs(800) },
   )
 })
 

@@ -21,3 +21,30 @@ test("a long minimum is checked on the finished text, one beyond the maximum ref
     reason: "more than 20000 characters are not written",
   })
 })
+
+test("a bound that the pattern implies is not written", () => {
+  const { enforced } = analyseSchema({
+    type: "string",
+    pattern: "^[a-z]{2,4}$",
+    minLength: 1,
+    maxLength: 100,
+  })
+  expect(enforced).not.toHaveProperty("minLength")
+  expect(enforced).not.toHaveProperty("maxLength")
+  expect(
+    analyseSchema({ type: "string", pattern: "^[a-z]{5}$", maxLength: 4 }).enforced,
+  ).toBeUndefined()
+  expect(analyseSchema({ type: "string", pattern: "a$b" }).enforced).toBeUndefined()
+})
+
+test("a pattern that can't be written is checked on the finished text, within what can", () => {
+  const { refused, enforced, guards } = analyseSchema({
+    type: "string",
+    pattern: "^(?!-)(?:[a-z]+\\d(?<!xy9)-){3}$",
+  })
+  expect(refused).toBeUndefined()
+  expect([...(guards?.keywords.keys() ?? [])]).toEqual([""])
+  expect(enforced).toMatchObject({ pattern: "^(?:(?:[a-z]+[0-9]\\x{2d}){3})$" })
+  for (const pattern of ["(", "^([a-z]+)-\\1$"])
+    expect(analyseSchema({ type: "string", pattern }).refused).toMatchObject({ keyword: "pattern" })
+})

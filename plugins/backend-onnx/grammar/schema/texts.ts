@@ -1,6 +1,13 @@
 import { enforcedFormats, formatPattern, numberFormats } from "./formats.ts"
 import { isCount } from "./json-value.ts"
-import { PatternRefused, wholePattern } from "./pattern.ts"
+import { unreadPattern } from "./linear-pattern.ts"
+import {
+  PatternRefused,
+  type WholePatterns,
+  wholePattern,
+  wholePatterns,
+  widerPatterns,
+} from "./pattern.ts"
 import { allOf, type EnforcedSchema, type Keywords } from "./reading.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
@@ -12,17 +19,30 @@ const isText = (value: unknown): value is string => typeof value === "string"
 const longest = 20_000
 const longestLeast = 10_000
 
-const patternOf = (of: Keywords): string | undefined => {
-  const pattern = of.value("pattern", isText, "a regular expression")
-  if (pattern === undefined) return undefined
+const any: WholePatterns = { patterns: [], least: 0, most: Number.POSITIVE_INFINITY }
+
+const widerOrAny = (pattern: string): WholePatterns => {
   try {
-    const whole = wholePattern(pattern)
+    return widerPatterns(pattern)
+  } catch (cause) {
+    if (cause instanceof PatternRefused) return any
+    throw cause
+  }
+}
+
+const patternsOf = (of: Keywords): WholePatterns => {
+  const pattern = of.value("pattern", isText, "a regular expression")
+  if (pattern === undefined) return any
+  try {
+    const whole = wholePatterns(pattern)
     of.enforce("pattern")
     return whole
   } catch (cause) {
     if (!(cause instanceof PatternRefused)) throw cause
-    of.refuse("pattern", cause.message)
-    return undefined
+    const unread = unreadPattern(pattern)
+    if (unread === undefined) of.guard("pattern")
+    else of.refuse("pattern", unread)
+    return widerOrAny(pattern)
   }
 }
 
@@ -56,15 +76,20 @@ export const readText = (of: Keywords): EnforcedSchema => {
   const most = of.value("maxLength", isCount, "a whole number that is not negative")
   readLengths(of, least, most)
   if (most !== undefined && least > most) return false
-  const patterns = [patternOf(of), formatOf(of)].filter((pattern) => pattern !== undefined)
+  const { patterns, ...reach } = patternsOf(of)
+  const isNever = reach.least === Number.POSITIVE_INFINITY
+  if (isNever || reach.least > (most ?? reach.least) || reach.most < least) return false
+  const format = formatOf(of)
+  const all = [...patterns, ...(format === undefined ? [] : [format])]
+  // a bound that a pattern implies multiplies its states for nothing
   const lengths = {
-    ...(least > 0 && { minLength: Math.min(least, longestLeast) }),
-    ...(most !== undefined && { maxLength: Math.min(most, longest) }),
+    ...(least > reach.least && { minLength: Math.min(least, longestLeast) }),
+    ...(most !== undefined && most < reach.most && { maxLength: Math.min(most, longest) }),
   }
   const first: EnforcedSchema = {
     type: "string",
     ...lengths,
-    ...(patterns[0] !== undefined && { pattern: patterns[0] }),
+    ...(all[0] !== undefined && { pattern: all[0] }),
   }
-  return allOf([first, ...patterns.slice(1).map((pattern) => ({ type: "string", pattern }))])
+  return allOf([first, ...all.slice(1).map((pattern) => ({ type: "string", pattern }))])
 }
