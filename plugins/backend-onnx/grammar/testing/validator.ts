@@ -22,6 +22,8 @@ const sinceDraft4 = (schema: Json): Json => {
   if (typeof schema !== "object" || schema === null) return schema
   const rest = { ...(schema as Record<string, Json>) }
   if (typeof rest.$schema === "string") delete rest.$schema
+  // of OpenAPI, not of JSON Schema
+  if (typeof rest.nullable === "boolean") delete rest.nullable
   for (const [flag, bound] of [
     ["exclusiveMinimum", "minimum"],
     ["exclusiveMaximum", "maximum"],
