@@ -29,8 +29,6 @@ export interface Entry {
   readonly before: Entry | undefined
   readonly name: string
   readonly value: Json
-  /** A text that is equal for equal values, once somebody asked for it. */
-  key?: string
 }
 
 /** An open array or object. */
@@ -42,6 +40,8 @@ export interface Frame {
   readonly size: number
   /** The property whose value is written next. */
   readonly name: string
+  /** What it becomes when it is closed here, once that was asked; undefined: not accepted. */
+  closed?: { readonly value: Json } | undefined
 }
 
 /**
@@ -75,8 +75,10 @@ export interface DocumentState {
 const between = /[\x20\n\r\t]/
 const inNumber = /[-+.eE0-9]/
 
+const plain = /^[\x20-\x5b\x5d-\x7e]*$/
+
 const textOf = (raw: string): string =>
-  JSON.parse(`"${Buffer.from(raw, "latin1").toString()}"`) as string
+  plain.test(raw) ? raw : (JSON.parse(`"${Buffer.from(raw, "latin1").toString()}"`) as string)
 
 /** Returns the value of a container that is closed now. Of names written twice the last counts. */
 const closedValue = (frame: Frame): Json => {
@@ -198,7 +200,8 @@ export class JsonTracker {
     const name = textOf(state.raw)
     const frame = state.frame!
     if (frame.watch && !frame.watch.allowsName(name)) return undefined
-    return { ...state, mode: "colon", raw: "", frame: { ...frame, name } }
+    const { isArray, parent, watch, last, size } = frame
+    return { ...state, mode: "colon", raw: "", frame: { isArray, parent, watch, last, size, name } }
   }
 
   private inLiteral(state: DocumentState): DocumentState | undefined {
@@ -251,15 +254,20 @@ export class JsonTracker {
 
   private closed({ frame }: DocumentState): DocumentState | undefined {
     if (!frame) return undefined
-    const value = closedValue(frame)
-    return !frame.watch || frame.watch.accepts(value) ? this.added(frame.parent, value) : undefined
+    // several tokens close a container
+    if (!Object.hasOwn(frame, "closed")) {
+      const value = closedValue(frame)
+      frame.closed = !frame.watch || frame.watch.accepts(value) ? { value } : undefined
+    }
+    return frame.closed && this.added(frame.parent, frame.closed.value)
   }
 
   /** The state after a value that is accepted. */
   private added(frame: Frame | undefined, value: Json): DocumentState | undefined {
     if (!frame) return { ...this.start, mode: "done" }
     const last: Entry = { before: frame.last, name: frame.name, value }
-    const grown: Frame = { ...frame, last, size: frame.size + 1 }
+    const { isArray, parent, watch, name } = frame
+    const grown: Frame = { isArray, parent, watch, last, size: frame.size + 1, name }
     if (grown.watch && !grown.watch.allows(grown, false)) return undefined
     return { ...this.start, mode: "after", frame: grown }
   }

@@ -106,7 +106,7 @@ class SchemaWatch implements Watch {
     const items = this.places.flatMap((place) => this.below(place, frame.size))
     const few = items.map((item) => this.schemas.fewAt(item)).find((values) => values !== undefined)
     if (few === undefined) return undefined
-    const written = new Set(keysIn(frame))
+    const written = keysUpTo(frame.last)
     return few.filter(({ key }) => !written.has(key)).map(({ text }) => text)
   }
 
@@ -175,21 +175,18 @@ const itemAt = (
   return Object.hasOwn(schema, rest) ? [document.at(place, rest)] : []
 }
 
-const keyOf = (entry: Entry): string => {
-  entry.key ??= canonicalText(entry.value)
-  return entry.key
-}
+/** The items up to an entry, by texts that are equal for equal items. */
+const keys = new WeakMap<Entry, ReadonlySet<string>>()
 
-const keysIn = (frame: Frame): readonly string[] => {
-  const keys: string[] = []
-  for (let entry = frame.last; entry; entry = entry.before) keys.push(keyOf(entry))
-  return keys
+const keysUpTo = (last: Entry | undefined): ReadonlySet<string> => {
+  const known = last && keys.get(last)
+  if (known) return known
+  const fresh = new Set<string>()
+  for (let entry = last; entry; entry = entry.before) fresh.add(canonicalText(entry.value))
+  if (last) keys.set(last, fresh)
+  return fresh
 }
 
 /** Whether the last item is equal to an earlier one. */
-const isRepeated = ({ last }: Frame): boolean => {
-  if (!last) return false
-  const key = keyOf(last)
-  for (let entry = last.before; entry; entry = entry.before) if (keyOf(entry) === key) return true
-  return false
-}
+const isRepeated = ({ last }: Frame): boolean =>
+  last !== undefined && keysUpTo(last.before).has(canonicalText(last.value))

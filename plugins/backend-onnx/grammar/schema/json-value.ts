@@ -38,14 +38,22 @@ export const isEqual = (a: Json, b: Json): boolean => {
   )
 }
 
+const texts = new WeakMap<object, string>()
+
 /** Returns a text that is equal for values which JSON Schema holds equal. */
 export const canonicalText = (value: Json): string => {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value === 0 ? 0 : value)
+  const known = texts.get(value)
+  if (known !== undefined) return known
+  const text = writtenText(value)
+  texts.set(value, text)
+  return text
+}
+
+const writtenText = (value: object): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalText).join(",")}]`
-  // not as JSON, in which a number that is too large is null
-  if (typeof value === "number") return String(value)
-  if (!isObject(value)) return JSON.stringify(value)
-  const parts = Object.keys(value)
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${canonicalText(value[name])}`)
+  const parts = Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, part]) => `${JSON.stringify(name)}:${canonicalText(part)}`)
   return `{${parts.join(",")}}`
 }
