@@ -1,8 +1,13 @@
 import type { Json } from "../../../../core/json.ts"
+import { restricted } from "./complements.ts"
+import { conditions } from "./conditions.ts"
 import { areDisjoint } from "./disjoint.ts"
 import type { SchemaLocation } from "./document.ts"
-import { isObject, isTexts, typesOfJson } from "./json-value.ts"
-import { anyOf, type EnforcedSchema, type Keywords, type Reading } from "./reading.ts"
+import { isObject } from "./json-value.ts"
+import { Known } from "./known.ts"
+import { Negation } from "./negation.ts"
+import { allOf, anyOf, type EnforcedSchema, type Keywords, type Reading } from "./reading.ts"
+import { alternativesOf } from "./ways.ts"
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value) && value.length > 0
 
@@ -10,18 +15,27 @@ const isList = (value: Json): value is readonly Json[] => Array.isArray(value) &
 const mostCompared = 200
 
 /** Reads the keywords that combine schemas, except `$ref`. */
-export const branches = (of: Keywords, reading: Reading): readonly EnforcedSchema[] => [
-  ...all(of),
+export const branches = (
+  of: Keywords,
+  reading: Reading,
+  isWithoutConditions: boolean,
+): readonly EnforcedSchema[] => [
+  ...all(of, reading),
   any(of),
   one(of, reading),
-  not(of),
-  conditional(of),
+  not(of, reading),
+  ...conditions(of, reading, isWithoutConditions),
 ]
 
-const all = (of: Keywords): readonly EnforcedSchema[] => {
+/** The conditions of the members are read with those of the schema itself. */
+const all = (of: Keywords, reading: Reading): readonly EnforcedSchema[] => {
   const parts = of.value("allOf", isList, "a list of schemas")
   if (parts) of.enforce("allOf")
-  return (parts ?? []).map((_, i) => of.read("allOf", i))
+  return (parts ?? []).map((part, i) =>
+    isObject(part) && part.if !== undefined
+      ? reading.read(of.inside("allOf", i), true)
+      : of.read("allOf", i),
+  )
 }
 
 const any = (of: Keywords): EnforcedSchema => {
@@ -32,93 +46,56 @@ const any = (of: Keywords): EnforcedSchema => {
 }
 
 /**
- * llguidance can't count how many branches of a `oneOf` hold, so it is enforced as `anyOf` where no
- * two branches can hold at once, and refused otherwise.
+ * Reads `oneOf` as `anyOf`, where each branch that another may hold beside goes with the negation of
+ * that other.
  */
 const one = (of: Keywords, reading: Reading): EnforcedSchema => {
   const options = of.value("oneOf", isList, "a list of schemas")
   if (!options) return true
-  const names = options.map(onlyRequires)
-  if (
-    options.length > 1 &&
-    names.every((name) => name !== undefined) &&
-    new Set(names).size === names.length
-  ) {
-    of.enforce("oneOf")
-    return anyOf(names.map((name) => requiresOnly(name!, names as readonly string[])))
-  }
-  const overlap = options.length > mostCompared ? [0, 1] : overlapOf(of, reading, options.length)
-  if (overlap)
-    of.refuse(
-      "oneOf",
-      `it is not certain that no value satisfies both ${overlap[0]} and ${overlap[1]}; anyOf would be kept`,
-    )
-  else of.enforce("oneOf")
-  return anyOf(options.map((_, i) => of.read("oneOf", i)))
+  const places = options.map((_, i) => of.inside("oneOf", i))
+  const known = new Known(reading.document, [of.place])
+  const read = places.map((_, i) => of.read("oneOf", i))
+  const exclusive = exclusively(reading, places, read, known)
+  if (exclusive?.isExact) of.enforce("oneOf")
+  else of.guard("oneOf")
+  return exclusive ? exclusive.enforced : anyOf(read)
 }
 
-const overlapOf = (
-  of: Keywords,
+const exclusively = (
   reading: Reading,
-  count: number,
-): readonly [number, number] | undefined => {
-  const places: readonly SchemaLocation[] = Array.from({ length: count }, (_, i) =>
-    of.inside("oneOf", i),
-  )
-  for (let a = 0; a < count; a++)
-    for (let b = a + 1; b < count; b++)
-      if (!areDisjoint(reading.document, places[a]!, places[b]!)) return [a, b]
-  return undefined
-}
-
-/** Returns the name of a schema that is only `{required: ["a"]}`. */
-const onlyRequires = (schema: Json): string | undefined =>
-  isObject(schema) &&
-  Object.keys(schema).length === 1 &&
-  isTexts(schema.required) &&
-  schema.required.length === 1
-    ? schema.required[0]
-    : undefined
-
-const requiresOnly = (name: string, names: readonly string[]): EnforcedSchema => ({
-  type: "object",
-  properties: Object.fromEntries(
-    names.filter((other) => other !== name).map((other) => [other, false]),
-  ),
-  required: [name],
-})
-
-const not = (of: Keywords): EnforcedSchema => {
-  if (!of.has("not")) return true
-  const inner = of.schema.not
-  const keywords = isObject(inner) ? Object.keys(inner) : []
-  const without = (enforced: EnforcedSchema): EnforcedSchema => {
-    of.enforce("not")
-    return enforced
-  }
-  if (inner === false) return without(true)
-  if (inner === true || (isObject(inner) && keywords.length === 0)) return without(false)
-  const name = onlyRequires(inner)
-  if (name !== undefined) return without({ type: "object", properties: { [name]: false } })
-  const types =
-    keywords.length === 1 && keywords[0] === "type"
-      ? (inner as { readonly type: Json }).type
-      : undefined
-  const refused = typeof types === "string" ? [types] : types
-  if (isTexts(refused) && !refused.includes("integer"))
-    return without(
-      anyOf(typesOfJson.filter((type) => !refused.includes(type)).map((type) => ({ type }))),
+  places: readonly SchemaLocation[],
+  read: readonly EnforcedSchema[],
+  known: Known,
+): { readonly enforced: EnforcedSchema; readonly isExact: boolean } | undefined => {
+  if (places.length > mostCompared) return undefined
+  const negation = new Negation(reading)
+  let ways = 0
+  const options: EnforcedSchema[] = []
+  for (const [i, place] of places.entries()) {
+    const beside = known.and(place)
+    const others = places.filter(
+      (other, j) => j !== i && !areDisjoint(reading.document, place, other, known),
     )
-  of.refuse("not", "only a type, or one required property, can be excluded")
-  return true
+    const parts = [
+      restricted(read[i]!, known.kinds),
+      ...(others.length > 0 ? [negation.whole(others, beside)] : []),
+    ]
+    const option = allOf(parts)
+    if (others.length > 0) ways += alternativesOf(option)
+    if (ways > reading.options.mostWays) return undefined
+    options.push(option)
+  }
+  return { enforced: anyOf(options), isExact: negation.isExact }
 }
 
-const conditional = (of: Keywords): EnforcedSchema => {
-  const rest = ["then", "else"].filter((keyword) => of.has(keyword))
-  if (!of.has("if")) for (const keyword of rest) of.note(keyword, "means nothing without if")
-  else if (rest.length === 0) of.note("if", "means nothing without then or else")
-  else {
-    for (const keyword of ["if", ...rest]) of.refuse(keyword, "conditions are not kept")
-  }
-  return true
+const not = (of: Keywords, reading: Reading): EnforcedSchema => {
+  if (!of.has("not")) return true
+  // what is no schema is found by reading it
+  reading.readAside(of.inside("not"), true)
+  const negation = new Negation(reading)
+  const negated = negation.whole([of.inside("not")], new Known(reading.document, [of.place]))
+  const isWritten = alternativesOf(negated) <= reading.options.mostWays || negated === false
+  if (isWritten && negation.isExact) of.enforce("not")
+  else of.guard("not")
+  return isWritten ? negated : true
 }

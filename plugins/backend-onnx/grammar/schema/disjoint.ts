@@ -1,27 +1,32 @@
 import type { Json } from "../../../../core/json.ts"
 import { judgeValue } from "./accepts.ts"
-import { matchesPattern } from "./check.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { isNumber, isObject, isTexts, type JsonObject, typeOfValue } from "./json-value.ts"
+import { Known, propertyOf } from "./known.ts"
 
 const deepest = 8
 
-/** Whether certainly no value satisfies both schemas. */
+/** Whether certainly no value satisfies both schemas, of which something is known. */
 export const areDisjoint = (
   document: SchemaDocument,
   a: SchemaLocation,
   b: SchemaLocation,
+  known = new Known(document, []),
   depth = 0,
 ): boolean => {
   if (a.schema === false || b.schema === false) return true
   if (!isObject(a.schema) || !isObject(b.schema) || depth > deepest) return false
-  const again = (x: SchemaLocation, y: SchemaLocation) => areDisjoint(document, x, y, depth + 1)
+  const again = (x: SchemaLocation, y: SchemaLocation, of = known) =>
+    areDisjoint(document, x, y, of, depth + 1)
   return (
+    known.values?.every((value) =>
+      [a, b].some((one) => judgeValue(document, one, value) === false),
+    ) ||
     valuesApart(document, a, b) ||
     valuesApart(document, b, a) ||
     typesApart(document, a, b) ||
     sizesApart(a.schema, b.schema) ||
-    objectsApart(document, a, b, again) ||
+    objectsApart(document, a, b, { again, known }) ||
     partsOf(document, a).some((options) => options.every((option) => again(option, b))) ||
     partsOf(document, b).some((options) => options.every((option) => again(a, option)))
   )
@@ -106,6 +111,8 @@ const sizesApart = (a: JsonObject, b: JsonObject): boolean => {
   return isAbove(a, b) || isAbove(b, a)
 }
 
+type Again = (a: SchemaLocation, b: SchemaLocation, known?: Known) => boolean
+
 const namesOf = (value: Json): readonly string[] => (isTexts(value) ? value : [])
 
 /**
@@ -116,27 +123,13 @@ const objectsApart = (
   document: SchemaDocument,
   a: SchemaLocation,
   b: SchemaLocation,
-  again: (x: SchemaLocation, y: SchemaLocation) => boolean,
+  { again, known }: { readonly again: Again; readonly known: Known },
 ): boolean => {
   const [left, right] = [a.schema as JsonObject, b.schema as JsonObject]
-  if (onlyType(left) !== "object" || onlyType(right) !== "object") return false
+  const isObjects = [...known.kinds].every((kind) => kind === "object")
+  if (!isObjects && onlyType(left) !== "object" && onlyType(right) !== "object") return false
   const wanted = new Set([...namesOf(left.required), ...namesOf(right.required)])
   return [...wanted].some((name) =>
-    again(propertyOf(document, a, name), propertyOf(document, b, name)),
+    again(propertyOf(document, a, name), propertyOf(document, b, name), known.property(name)),
   )
-}
-
-const propertyOf = (
-  document: SchemaDocument,
-  place: SchemaLocation,
-  name: string,
-): SchemaLocation => {
-  const { properties, patternProperties } = place.schema as JsonObject
-  if (isObject(properties) && Object.hasOwn(properties, name))
-    return document.at(place, "properties", name)
-  const rules = isObject(patternProperties) ? Object.keys(patternProperties) : []
-  const rule = rules.find((one) => matchesPattern(one, name) !== false)
-  return rule === undefined
-    ? document.at(place, "additionalProperties")
-    : document.at(place, "patternProperties", rule)
 }

@@ -7,11 +7,18 @@ import { coarserStep, isWritableStep, multiplesBetween, shortenedBounds } from "
 /** llguidance reads the digits before the point as integers of 64 bits. */
 const mostInteger = 2 ** 63
 const leastInteger = -(2 ** 63 - 1024)
-const mostNumber = 1e18
+export const mostNumber = 1e18
 /** llguidance reads the digits behind the point as an integer. */
 const mostDecimals = 17
 /** The margin to an exclusive bound near 0. */
 const tiny = 1e-15
+
+/** A number of no other bounds than those of all numbers. */
+export const anyNumber = (type: "number" | "integer"): EnforcedSchema => ({
+  type,
+  minimum: type === "integer" ? leastInteger : -mostNumber,
+  maximum: type === "integer" ? mostInteger : mostNumber,
+})
 
 const float = new Float64Array(1)
 const bits = new BigInt64Array(float.buffer)

@@ -1,6 +1,7 @@
 import { acceptsValue } from "./accepts.ts"
 import { dependencies } from "./accepts-object.ts"
 import { applicators } from "./arrays.ts"
+import { uncounted } from "./counts.ts"
 import { isCount, isObject, isTexts, type JsonObject } from "./json-value.ts"
 import { wholePattern } from "./pattern.ts"
 import { allOf, anyOf, type EnforcedSchema, type Keywords, type Reading } from "./reading.ts"
@@ -231,7 +232,12 @@ export const readObject = (of: Keywords, reading: Reading): EnforcedSchema => {
   const { rest, more } = restOf(of, reading)
   const shape: Shape = { properties, patterns, rest: isLoose ? true : rest, required }
   limitNames(of, reading.document, shape)
-  return allOf([countProperties(of, shape), more, ...dependent(of, reading)])
+  const counted = countProperties(of, shape)
+  return allOf([
+    reading.options.isCounting ? counted : uncounted(of, counted),
+    more,
+    ...dependent(of, reading),
+  ])
 }
 
 /** Reads dependencies: either the property is absent, or its dependency holds. */

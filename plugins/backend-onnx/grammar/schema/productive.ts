@@ -14,10 +14,31 @@ export const withoutDeadEnds = (root: EnforcedSchema, defs: Defs): EnforcedSchem
   const productive = productiveOf(defs)
   const pruned = prune(root, productive)
   if (typeof pruned === "boolean") return pruned
-  const used = [...defs]
-    .filter(([name]) => productive.has(name))
-    .map(([name, schema]) => [name, prune(schema, productive)] as const)
-  return used.length > 0 ? { ...pruned, $defs: Object.fromEntries(used) } : pruned
+  const used = new Map<string, EnforcedSchema>()
+  const waiting = [...namesOfRefs(pruned)]
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (used.has(name)) continue
+    used.set(name, prune(defs.get(name)!, productive))
+    waiting.push(...namesOfRefs(used.get(name)!))
+  }
+  const inOrder = [...defs.keys()].filter((name) => used.has(name))
+  return inOrder.length > 0
+    ? { ...pruned, $defs: Object.fromEntries(inOrder.map((name) => [name, used.get(name)!])) }
+    : pruned
+}
+
+const namesOfRefs = (schema: EnforcedSchema): ReadonlySet<string> => {
+  const found = new Set<string>()
+  const look = (part: Json): void => {
+    if (!isObject(part)) return
+    if (typeof part.$ref === "string") found.add(nameIn(part.$ref))
+    const lists = [part.allOf, part.anyOf, part.prefixItems]
+    for (const inside of [...lists, part.properties, part.patternProperties])
+      for (const one of Object.values((inside ?? {}) as Json[])) look(one)
+    for (const one of [part.items, part.additionalProperties]) look(one)
+  }
+  look(schema)
+  return found
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { Json } from "../../../../core/json.ts"
 import type { KeywordVerdict } from "../../../../core/ports/schema-checker.ts"
-import { acceptsValue } from "./accepts.ts"
 import { readArray } from "./arrays.ts"
 import { branches } from "./branches.ts"
+import { losesCounts } from "./counts.ts"
+import { Aside, type Definition, Definitions, Verdicts } from "./definitions.ts"
 import { type Reference, SchemaDocument, type SchemaLocation } from "./document.ts"
 import { type Guards, unjudgeable } from "./guards.ts"
 import { isObject, isTexts, type JsonType, typesOfJson } from "./json-value.ts"
@@ -16,11 +17,15 @@ import {
   anyOf,
   type EnforcedSchema,
   Keywords,
+  type ReadAside,
   type Reading,
+  type ReadingOptions,
   SchemaInvalid,
 } from "./reading.ts"
 import { endlessPart, mostDocumentBytes } from "./smallest.ts"
 import { readText } from "./texts.ts"
+import { readValues } from "./values.ts"
+import { tooManyWays } from "./ways.ts"
 
 /**
  * The maximum number of subschemas; larger schemas are not written by people, and nobody waits for
@@ -28,6 +33,8 @@ import { readText } from "./texts.ts"
  */
 const mostSchemas = 20_000
 const deepest = 200
+/** The maximum number of subschemas that are read aside: what is beyond is left to guards. */
+const mostAside = 50_000
 
 export interface ReadSchema {
   readonly verdicts: readonly KeywordVerdict[]
@@ -46,35 +53,50 @@ export interface TextPlace {
   readonly schema: EnforcedSchema
 }
 
+/** How many alternatives a keyword is written out to; fewer where those are too many in all. */
+const waysTried = [300, 30, 0]
+
 /** Throws `SchemaInvalid`. */
-export const readSchema = (schema: Json): ReadSchema => new Reader(schema).whole()
+export const readSchema = (schema: Json): ReadSchema => {
+  let ways = 0
+  let isCounting = true
+  for (;;) {
+    const mostWays = waysTried[ways]!
+    const found = new Reader(schema, { mostWays, isCounting }).whole()
+    if (isCounting && losesCounts(found.enforced)) isCounting = false
+    else if (mostWays > 0 && tooManyWays(found.enforced)) ways++
+    else return found
+  }
+}
 
 class Reader implements Reading {
   readonly document: SchemaDocument
-  private readonly verdicts = new Map<string, KeywordVerdict>()
-  /** Targets of `$ref`, with their names in `$defs`. */
-  private readonly definitions = new Map<
-    string,
-    { readonly name: string; readonly place: SchemaLocation }
-  >()
+  readonly options: ReadingOptions
+  private readonly verdicts = new Verdicts()
+  private readonly definitions = new Definitions()
   private readonly guarded = new Map<string, Set<string>>()
   private readonly texts: TextPlace[] = []
   private readonly pathOf = new Map<EnforcedSchema, string>()
+  /** What is read aside at the moment. */
+  private aside: Aside | undefined
+  private readAsides = 0
   private schemas = 0
   private depth = 0
 
-  constructor(schema: Json) {
+  constructor(schema: Json, options: ReadingOptions) {
     this.document = new SchemaDocument(schema)
+    this.options = options
   }
 
   whole(): ReadSchema {
     const root = this.read(this.document.root)
-    const defs = new Map<string, EnforcedSchema>()
-    // reading a definition may find more of them
-    for (const { name, place } of this.definitions.values()) defs.set(name, this.read(place))
+    const defs = this.definitions.readAll(
+      (place) => this.read(place),
+      (target) => this.targetAside(target).enforced,
+    )
     this.refuseEndless(root, defs)
     return {
-      verdicts: [...this.verdicts.values()],
+      verdicts: this.verdicts.all(),
       enforced: withoutDeadEnds(root, defs),
       texts: this.texts,
       ...(this.guarded.size > 0 && { guards: { document: this.document, keywords: this.guarded } }),
@@ -98,13 +120,12 @@ class Reader implements Reading {
     const path = child(place.path, keyword)
     // a meta-schema is not part of the caller's schema
     if (!/^($|\/)/.test(place.path) && verdict !== "refused") return
-    // a schema may be read twice, for two types or from two references: the worst verdict counts
-    const known = this.verdicts.get(path)
-    if (known?.verdict === "refused" || (known?.verdict === "enforced" && verdict === "annotation"))
-      return
-    // how it is enforced is known from the reading that said so
-    const why = reason ?? (known?.verdict === verdict ? known.reason : undefined)
-    this.verdicts.set(path, { path, keyword, verdict, ...(why !== undefined && { reason: why }) })
+    this.record({ path, keyword, verdict, ...(reason !== undefined && { reason }) })
+  }
+
+  private record(verdict: KeywordVerdict): void {
+    if (this.aside) this.aside.add(verdict)
+    else this.verdicts.record(verdict)
   }
 
   guard(place: SchemaLocation, keyword: string, reason: string): void {
@@ -113,13 +134,57 @@ class Reader implements Reading {
       this.say(place, keyword, "refused", obstacle)
       return
     }
-    const known = this.guarded.get(place.path)
-    if (known) known.add(keyword)
-    else this.guarded.set(place.path, new Set([keyword]))
+    const known = this.guarded.get(place.path) ?? new Set()
+    if (this.aside) this.aside.isExact = false
+    else this.guarded.set(place.path, known.add(keyword))
     this.say(place, keyword, "enforced", reason)
   }
 
-  read(place: SchemaLocation): EnforcedSchema {
+  readAside(place: SchemaLocation, isReported = false): ReadAside {
+    if (this.readAsides > mostAside) return { enforced: true, isExact: false }
+    const outer = this.aside
+    const schemas = this.schemas
+    const aside = new Aside()
+    this.aside = aside
+    const enforced = this.read(place)
+    this.aside = outer
+    this.readAsides += this.schemas - schemas
+    this.schemas = schemas
+    if (isReported) for (const verdict of aside.kept()) this.record(verdict)
+    const isExact = aside.isExact && this.areExact(aside.targets)
+    return { enforced, isExact }
+  }
+
+  /** The generator goes on to what a target leads to after that has been read. */
+  private areExact(targets: ReadonlySet<string>): boolean {
+    for (const target of this.definitions.reachedFrom(targets))
+      if (!this.targetAside(target).isExact) return false
+    return true
+  }
+
+  private targetAside(target: Definition): ReadAside {
+    if (!target.aside) {
+      // a negation of what leads back to itself is not known to be exact
+      target.aside = { enforced: true, isExact: false, targets: new Set() }
+      const outer = this.aside
+      const aside = new Aside()
+      this.aside = aside
+      const enforced = this.read(target.place)
+      this.aside = outer
+      target.aside = { enforced, isExact: aside.isExact, targets: aside.targets }
+    }
+    return target.aside
+  }
+
+  define(name: string, schema: EnforcedSchema): void {
+    this.definitions.made.set(name, schema)
+  }
+
+  newName(): string {
+    return this.definitions.newName()
+  }
+
+  read(place: SchemaLocation, isWithoutConditions = false): EnforcedSchema {
     const { schema } = place
     if (typeof schema === "boolean") return schema
     if (!isObject(schema))
@@ -133,44 +198,23 @@ class Reader implements Reading {
     for (const keyword of namingKeywords)
       if (namesOf(schema[keyword]).some((name) => /\p{Cs}/u.test(name)))
         throw new SchemaInvalid(child(place.path, keyword), "a name holds half a surrogate pair")
-    const enforced = this.readObject(new Keywords(this, place))
+    const enforced = this.readObject(new Keywords(this, place), isWithoutConditions)
     this.depth--
     if (!this.pathOf.has(enforced)) this.pathOf.set(enforced, place.path)
     return enforced
   }
 
-  private readObject(of: Keywords): EnforcedSchema {
+  private readObject(of: Keywords, isWithoutConditions: boolean): EnforcedSchema {
     for (const keyword of Object.keys(of.schema)) if (!handled.has(keyword)) of.note(keyword)
     for (const keyword of this.document.ignoredIn(of.place))
       of.note(keyword, "means nothing beside $ref before draft 2019-09")
     return allOf(
-      this.byValue(of) ?? [this.byType(of), ...this.references(of), ...branches(of, this)],
+      readValues(of, this.document) ?? [
+        this.byType(of),
+        ...this.references(of),
+        ...branches(of, this, isWithoutConditions),
+      ],
     )
-  }
-
-  /**
-   * Reads `enum` and `const` as the values that satisfy all other keywords, which then need no
-   * constraint of their own.
-   */
-  private byValue(of: Keywords): readonly EnforcedSchema[] | undefined {
-    if (!of.has("enum") && !of.has("const")) return undefined
-    const listed = of.value("enum", Array.isArray, "a list") as readonly Json[] | undefined
-    const values = of.has("const") ? [of.schema.const] : listed!
-    const fitting = values.filter((value) => acceptsValue(this.document, of.place, value))
-    for (const keyword of Object.keys(of.schema)) if (handled.has(keyword)) of.enforce(keyword)
-    for (const { keyword, ref, target } of this.document.references(of.place))
-      if (!target) of.refuse(keyword, `${JSON.stringify(ref)} is not in this document`)
-    return [
-      fitting.length === 0
-        ? false
-        : {
-            enum: [
-              ...new Map(
-                fitting.filter(isWritable).map((value) => [JSON.stringify(value), value]),
-              ).values(),
-            ],
-          },
-    ]
   }
 
   private byType(of: Keywords): EnforcedSchema {
@@ -222,7 +266,7 @@ class Reader implements Reading {
   private text(of: Keywords): EnforcedSchema {
     const schema = readText(of)
     const keyword = ["pattern", "format", "minLength", "maxLength"].find((one) => of.has(one))
-    if (keyword !== undefined) this.texts.push({ path: of.place.path, keyword, schema })
+    if (keyword && !this.aside) this.texts.push({ path: of.place.path, keyword, schema })
     return schema
   }
 
@@ -241,12 +285,9 @@ class Reader implements Reading {
     }
     of.enforce(keyword)
     const key = this.document.keyOf(target)
-    const known = this.definitions.get(key) ?? {
-      name: `d${this.definitions.size}`,
-      place: target,
-    }
-    this.definitions.set(key, known)
-    return { $ref: `#/$defs/${known.name}` }
+    const { name } = this.definitions.refer(key, target, this.aside === undefined)
+    this.aside?.targets.add(key)
+    return { $ref: `#/$defs/${name}` }
   }
 }
 
@@ -254,19 +295,3 @@ class Reader implements Reading {
 const namingKeywords = ["properties", "required", "dependentRequired", "dependentSchemas"]
 const namesOf = (value: Json): readonly string[] =>
   isTexts(value) ? value : isObject(value) ? Object.keys(value) : []
-
-const isUnwritten = (char: string): boolean =>
-  char === "\x7f" || (char < " " && !"\b\t\n\f\r".includes(char))
-
-/**
- * Whether the grammar can write the value: control characters without a short escape are never
- * written, nor lone surrogates.
- */
-const isWritable = (value: Json): boolean => {
-  if (typeof value === "string") return !/\p{Cs}/u.test(value) && ![...value].some(isUnwritten)
-  if (Array.isArray(value)) return value.every(isWritable)
-  return (
-    !isObject(value) ||
-    Object.entries(value).every(([name, part]) => isWritable(name) && isWritable(part))
-  )
-}

@@ -9,11 +9,28 @@ import type { JsonObject } from "./json-value.ts"
  */
 export type EnforcedSchema = boolean | Readonly<Record<string, Json>>
 
+export interface ReadingOptions {
+  /** The maximum number of alternatives that a keyword may be written out to. */
+  readonly mostWays: number
+  /** Whether `minProperties` and `maxProperties` are left to llguidance where it can count. */
+  readonly isCounting: boolean
+}
+
 /** What the readers of keywords share. */
 export interface Reading {
   readonly document: SchemaDocument
-  /** Reads a subschema. */
-  read(place: SchemaLocation): EnforcedSchema
+  /** Reads a subschema; without its conditions: all but `if`, `then` and `else`. */
+  read(place: SchemaLocation, isWithoutConditions?: boolean): EnforcedSchema
+  /**
+   * Reads a schema of which something else depends than whether a value satisfies it: what is
+   * refused or guarded inside is not reported, but makes the result inexact, which then accepts more
+   * than it should.
+   */
+  readAside(place: SchemaLocation, isReported?: boolean): ReadAside
+  /** Adds a definition, to which `$ref: "#/$defs/NAME"` leads. */
+  define(name: string, schema: EnforcedSchema): void
+  newName(): string
+  readonly options: ReadingOptions
   say(
     place: SchemaLocation,
     keyword: string,
@@ -22,6 +39,11 @@ export interface Reading {
   ): void
   /** The keyword is checked on finished values, or refused where they can't be judged. */
   guard(place: SchemaLocation, keyword: string, reason: string): void
+}
+
+export interface ReadAside {
+  readonly enforced: EnforcedSchema
+  readonly isExact: boolean
 }
 
 /** Not a JSON Schema; the message says what is wrong at the path. */
