@@ -2,7 +2,7 @@ import type { Json } from "../../core/json.ts"
 import {
   bytesOfToken,
   byteVocabulary,
-  type GrammarVocabulary,
+  type SharedVocabulary,
 } from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
 import { acceptsValue } from "../../plugins/backend-onnx/grammar/schema/accepts.ts"
 import { SchemaDocument } from "../../plugins/backend-onnx/grammar/schema/document.ts"
@@ -76,11 +76,11 @@ const validatorOf = (schema: Json): Validates | undefined => {
 
 export class Corpus {
   readonly count = emptyCount()
-  private readonly vocabulary: GrammarVocabulary
+  private readonly vocabulary: SharedVocabulary
   private readonly answers: Answers
   private readonly bytes = new Answers(byteVocabulary())
 
-  constructor(vocabulary: GrammarVocabulary) {
+  constructor(vocabulary: SharedVocabulary) {
     this.vocabulary = vocabulary
     this.answers = new Answers(vocabulary)
   }
@@ -98,7 +98,7 @@ export class Corpus {
       return
     }
     const startedMs = performance.now()
-    const result = compiled(schema)
+    const result = compiled(schema, this.vocabulary)
     count.compileMs.push(performance.now() - startedMs)
     if (result.result === "refused" && result.keyword === "") count.unsatisfiable.push(name)
     else if (result.result === "refused")

@@ -1,10 +1,13 @@
 import type { Json } from "../../core/json.ts"
+import { Backtracking } from "../../plugins/backend-onnx/generation/backtracking.ts"
 import type { Compiled } from "../../plugins/backend-onnx/grammar/compile-job.ts"
 import compileJob from "../../plugins/backend-onnx/grammar/compile-job.ts"
 import type { Grammar } from "../../plugins/backend-onnx/grammar/constraint.ts"
 import {
+  bytesOfToken,
   type GrammarVocabulary,
   isAllowed,
+  type SharedVocabulary,
   sizeOf,
 } from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
 import { Matchers } from "../../plugins/backend-onnx/grammar/matchers.ts"
@@ -12,8 +15,8 @@ import { analyseSchema } from "../../plugins/backend-onnx/grammar/schema-report.
 import { GrammarFailed } from "../../plugins/backend-onnx/sampling/token-mask.ts"
 
 /** What a strict request with this schema is answered before it runs. */
-export const compiled = (schema: Json): Compiled =>
-  compileJob({ kind: "schema", schema, isStrict: true })
+export const compiled = (schema: Json, vocabulary?: SharedVocabulary): Compiled =>
+  compileJob({ kind: "schema", schema, isStrict: true, ...(vocabulary && { vocabulary }) })
 
 /** Whether finished values are checked beside the masks. */
 export const isGuarded = (schema: Json): boolean => analyseSchema(schema).guards !== undefined
@@ -39,23 +42,43 @@ export class Answers {
     this.matchers.release(this.id)
   }
 
-  /** Writes tokens by chance under the masks, then the way to an end; undefined: none was found. */
+  /**
+   * Writes tokens by chance under the masks, backtracking where no token leads on, then the way to
+   * an end; undefined: none was found.
+   */
   written(
     random: () => number,
     limits: { readonly tokens: number; readonly closing: number },
     onMask: (ms: number) => void,
   ): readonly number[] | undefined {
+    const { vocabulary, matchers, id } = this
     const tokens: number[] = []
+    const backtracking = new Backtracking<undefined>({
+      vocabulary: sizeOf(vocabulary),
+      mostUndone: 4_096,
+      bytesOf: (token) => bytesOfToken(vocabulary, token),
+    })
     while (tokens.length < limits.tokens) {
       const startedMs = performance.now()
-      const mask = this.matchers.mask(this.id)
+      const mask = matchers.mask(id)
       onMask(performance.now() - startedMs)
-      const token = this.chosen(mask, random)
-      if (this.vocabulary.endTokens.includes(token)) return tokens
-      this.matchers.accept(this.id, token)
+      const guarded = matchers.guardedTokens(id)
+      if (guarded !== undefined) backtracking.release(guarded)
+      const choices = guarded === undefined ? mask : backtracking.open(mask)
+      if (!choices) {
+        const lost = backtracking.leave()
+        if (!lost) throw new GrammarFailed("a dead end")
+        matchers.rollback(id, lost.tokens.length)
+        tokens.length -= lost.tokens.length
+        continue
+      }
+      const token = this.chosen(choices, random)
+      if (vocabulary.endTokens.includes(token)) return tokens
+      if (guarded !== undefined) backtracking.add(token, choices, undefined)
+      matchers.accept(id, token)
       tokens.push(token)
     }
-    const way = this.matchers.closingOf(this.id, limits.closing)
+    const way = matchers.closingOf(id, limits.closing)
     return way && [...tokens, ...way]
   }
 
