@@ -1,4 +1,4 @@
-import { enforcedFormats, formatPattern, numberFormats } from "./formats.ts"
+import { enforcedFormats, formatPattern, judgedFormats, numberFormats } from "./formats.ts"
 import { isCount } from "./json-value.ts"
 import { unreadPattern } from "./linear-pattern.ts"
 import {
@@ -51,10 +51,11 @@ const formatOf = (of: Keywords): string | undefined => {
   if (format === undefined) return undefined
   const pattern = formatPattern(format)
   if (pattern !== undefined || Object.hasOwn(numberFormats, format)) of.enforce("format")
+  else if (judgedFormats.includes(format)) of.guard("format")
   else
     of.note(
       "format",
-      `is not kept; kept are ${[...enforcedFormats, ...Object.keys(numberFormats)].join(", ")}`,
+      `is not kept; kept are ${[...enforcedFormats, ...judgedFormats, ...Object.keys(numberFormats)].join(", ")}`,
     )
   return pattern === undefined ? undefined : wholePattern(pattern)
 }
