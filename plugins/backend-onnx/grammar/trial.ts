@@ -13,7 +13,7 @@ const mostMemoryBytes = 256 * 2 ** 20
 const keptInstances = 2
 
 /** Masks of each walk through a grammar, and through one of its texts. */
-const grammarSteps = 40
+const grammarSteps = 24
 const textSteps = 24
 
 /** A product of counted repetitions from which on a pattern is tried by itself. */
