@@ -3,12 +3,14 @@ import type { Sampler } from "../sampling/sampler.ts"
 import { allowedTokens, DeadEnd, GrammarFailed, type TokenMask } from "../sampling/token-mask.ts"
 import type { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
 import { Backtracking } from "./backtracking.ts"
-import { ForcedCompletion } from "./forced-completion.ts"
+import { ForcedCompletion, firstSearch } from "./forced-completion.ts"
 
 /** A constraint whose next mask may still be being computed in another thread. */
 export interface PacedConstraint extends Constraint {
   /** Whether `mask` would return without waiting. */
   isReady?(): boolean
+  /** Begins `closing(most)`; returns whether it would return without waiting. */
+  prepareClosing?(most: number): boolean
 }
 
 export interface ConstrainedDecoderOptions {
@@ -99,13 +101,21 @@ export class ConstrainedDecoder {
     return this.state === "closing"
   }
 
-  /** False while `next` would wait for the grammar to be compiled or for the next mask. */
+  /** False while `next` would wait: for the grammar to be compiled, a mask or a first completion. */
   get isReady(): boolean {
     const asks =
       this.state === "constrained"
         ? !this.certain.length
         : this.state === "free" && this.options.closeOnLength && !this.forced
-    return !asks || (this.constraint.isReady?.() ?? true)
+    return !asks || ((this.constraint.isReady?.() ?? true) && this.isPrepared)
+  }
+
+  /** The first search for a completion is a long one where there is none; it delays nobody else. */
+  private get isPrepared(): boolean {
+    const { closeOnLength, maxTokens } = this.options
+    const left = this.state === "free" ? maxTokens - this.transition.length : maxTokens
+    if (!closeOnLength || this.forced || left < 0) return true
+    return this.constraint.prepareClosing?.(firstSearch(left)) ?? true
   }
 
   /**
@@ -189,7 +199,8 @@ export class ConstrainedDecoder {
     const afterTransition = this.state === "free" ? left - this.transition.length : left
     if (!closeOnLength || this.forced || afterTransition < 0) return
     this.forced = new ForcedCompletion(
-      (most) => this.constraint.closing(most)?.filter((token) => !endTokens.has(token)),
+      (most, masks) =>
+        this.constraint.closing(most, masks)?.filter((token) => !endTokens.has(token)),
       afterTransition,
     )
   }

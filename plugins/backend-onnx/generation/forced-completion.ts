@@ -1,15 +1,24 @@
-/** Returns the shortest completion found, as tokens; undefined: none within `most` tokens. */
-export type FindCompletion = (most: number) => readonly number[] | undefined
+/**
+ * Returns the shortest completion found, as tokens; undefined: none within `most` tokens, or within
+ * `masks` that are computed.
+ */
+export type FindCompletion = (most: number, masks?: number) => readonly number[] | undefined
 
 // one token can open an object with many required members: this close to the end of the budget
 // every token is checked, which takes 1 or 2 ms
 const leastNear = 128
-// farther from the end it is checked every 16 tokens, and half as often after each failure: a
-// search that fails takes up to half a second
+// farther from the end it is checked every 16 tokens, and half as often after each failure
 const searchEvery = 16
 // a search that may return a completion of slightly too many tokens ends early; one that must prove
 // there is none takes long
 const searchMargin = 64
+
+/** The length of the first search, which is the only one that takes all the masks it wants. */
+export const firstSearch = (left: number): number => left + searchMargin
+
+// all streams of the engine wait for a search but the first; counted, not timed, so that an answer
+// does not depend on load
+const leastMasks = 256
 
 /** What is known at one place of the text, to go back to. */
 interface Known {
@@ -18,6 +27,10 @@ interface Known {
   readonly nextSearch: number
   readonly pause: number
 }
+
+/** Enough to find a completion that is about as long as an earlier one. */
+const masksFor = (known: readonly number[] | undefined): number =>
+  leastMasks + 2 * (known?.length ?? 0)
 
 /**
  * Keeps a completion at hand for a document that must be whole when the tokens run out.
@@ -34,9 +47,9 @@ export class ForcedCompletion {
 
   constructor(find: FindCompletion, left: number) {
     this.find = find
-    const found = find(left + searchMargin)
-    // a long search pays here, as there is no earlier completion to fall back to
-    this.learn(found && found.length > left && found.length < left * 1.5 ? find(left) : found, left)
+    const found = find(firstSearch(left))
+    const isNearlyFitting = found && found.length > left && found.length < left * 1.5
+    this.learn(isNearlyFitting ? find(left, masksFor(found)) : found, left)
   }
 
   /** The known completion from the present end of the text; undefined while none is known. */
@@ -80,7 +93,7 @@ export class ForcedCompletion {
       return true
     }
     this.known = undefined
-    if (left <= this.nextSearch) this.learn(this.find(left + searchMargin), left)
+    if (left <= this.nextSearch) this.learn(this.find(left + searchMargin, masksFor(before)), left)
     if (this.known || !before || left > this.near) return true
     this.known = before
     return false

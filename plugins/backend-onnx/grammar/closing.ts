@@ -8,32 +8,45 @@ import type { Matcher } from "./matcher.ts"
 const widest = 12
 const mostMasks = 6_000
 
+/** A search that computes one mask in each step, and returns what it finds. */
+export type ClosingSearch = Generator<undefined, readonly number[] | undefined, undefined>
+
 /**
- * Returns the shortest completion that it finds. It first follows the most promising tokens
- * greedily; where that never ends (`a*b` along `a`), all kinds of
+ * Searches the shortest completion that it finds within `most` tokens. It first follows the most
+ * promising tokens greedily; where that never ends (`a*b` along `a`), all kinds of
  * characters in turn, and then searches depth first with a growing limit of length (iterative
- * deepening). It ends where the text may end, even if more could follow.
+ * deepening). It ends where the text may end, even if more could follow. End it with `return` where
+ * its steps are not all taken.
  */
-export const closingTokens = (
+export function* closingSearch(
   matcher: Matcher,
   tokens: ClosingTokens,
   most: number,
-): readonly number[] | undefined => {
+): ClosingSearch {
   for (const inTurn of [false, true]) {
-    const straight = search(matcher, tokens, {
-      limit: most,
-      wide: 1,
-      masks: most + 1,
-      inTurn,
-    })
+    const bounds = { limit: most, wide: 1, masks: most + 1, inTurn }
+    const straight = yield* search(matcher, tokens, bounds)
     if (straight) return straight
   }
   const bounds = { limit: 1, wide: widest, masks: mostMasks, inTurn: false }
   while (bounds.limit <= most && bounds.masks > 0) {
-    const found = search(matcher, tokens, bounds)
+    const found = yield* search(matcher, tokens, bounds)
     if (found || bounds.limit === most) return found
     bounds.limit = Math.min(most, bounds.limit + (bounds.limit < 8 ? 1 : bounds.limit))
   }
+  return undefined
+}
+
+/** Takes at most `steps` of a search; undefined where it is not done then, or finds nothing. */
+export const closingWithin = (
+  steps: number,
+  searching: ClosingSearch,
+): readonly number[] | undefined => {
+  for (let step = 0; step < steps; step++) {
+    const { done, value } = searching.next()
+    if (done) return value
+  }
+  searching.return(undefined)
   return undefined
 }
 
@@ -52,16 +65,13 @@ interface SearchState {
   readonly untried: number[]
 }
 
-const search = (
-  from: Matcher,
-  tokens: ClosingTokens,
-  bounds: Bounds,
-): readonly number[] | undefined => {
+function* search(from: Matcher, tokens: ClosingTokens, bounds: Bounds): ClosingSearch {
   const matcher = from.clone()
   try {
     if (matcher.isAccepting()) return []
     const way: number[] = []
     const states: SearchState[] = [extend(matcher, tokens, bounds)]
+    yield
     while (states.length > 0) {
       const next = bounds.masks > 0 ? states.at(-1)!.untried.shift() : undefined
       if (next === undefined) {
@@ -70,7 +80,10 @@ const search = (
       } else if (matcher.consume(next)) {
         way.push(next)
         if (matcher.isAccepting()) return way
-        states.push(way.length < bounds.limit ? extend(matcher, tokens, bounds) : { untried: [] })
+        if (way.length < bounds.limit) {
+          states.push(extend(matcher, tokens, bounds))
+          yield
+        } else states.push({ untried: [] })
       }
     }
     return undefined

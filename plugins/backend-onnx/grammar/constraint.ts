@@ -48,8 +48,11 @@ export interface Constraint {
   guardedTokens(): number | undefined
   /** Whether the text may end here. */
   isComplete(): boolean
-  /** Returns the shortest completion found, as tokens; undefined: none within `most` tokens. */
-  closing(most: number): readonly number[] | undefined
+  /**
+   * Returns the shortest completion found, as tokens; undefined: none within `most` tokens, or
+   * within `masks` that are computed. Waits for the search.
+   */
+  closing(most: number, masks?: number): readonly number[] | undefined
   release(): void
 }
 

@@ -144,6 +144,58 @@ test("answers side by side don't disturb each other", () => {
   expect([next(c), next(b)]).toEqual(["a", '"'])
 })
 
+/** Writes an honest document token by token, each mask awaited. */
+const writeWhole = (constraint: Constraint): void => {
+  for (const byte of Buffer.from('{"name": "Alan", "age": 1234567890}')) {
+    expect(isAllowed(constraint.mask(), byte)).toBe(true)
+    constraint.accept(byte)
+  }
+  expect(constraint.isComplete()).toBe(true)
+}
+
+test("nobody waits for somebody else's search for an end", () => {
+  const hostile = inThread.open(schema({ type: "array", minItems: 999 }))
+  const honest = opened(inThread, person)
+  hostile.mask()
+  expect(hostile.prepareClosing(900)).toBe(false)
+  writeWhole(honest)
+  // the search computes thousands of masks, the honest answer a few dozen
+  expect(hostile.prepareClosing(900)).toBe(false)
+  expect(hostile.closing(900)).toBeUndefined()
+  expect(hostile.prepareClosing(900)).toBe(true)
+  expect(hostile.closing(3_500)).toHaveLength(2_998)
+  hostile.release()
+  honest.release()
+})
+
+test("a search that was prepared finds what one finds that is awaited", () => {
+  const prepared = inThread.open(person)
+  write(prepared, '{"na')
+  while (!prepared.prepareClosing(100));
+  expect(prepared.closing(100)).toEqual(opened(inThread, person, '{"na').closing(100))
+  expect(prepared.closing(100, 2)).toEqual(prepared.closing(100))
+  prepared.accept("m".charCodeAt(0))
+  expect(Buffer.from(prepared.closing(100)!).toString()).toBe('e":"Ada"}')
+  expect(prepared.closing(100, 2)).toBeUndefined()
+  const gone = inThread.open(person)
+  gone.mask()
+  gone.prepareClosing(100)
+  gone.release()
+  expect(next(prepared)).toBe("e")
+})
+
+test("nobody waits for somebody else's grammar to be compiled", () => {
+  const honest = opened(inThread, person)
+  honest.mask()
+  const hostile = inThread.open(
+    schema({ enum: Array.from({ length: 20_000 }, (_, i) => `value number ${i}`) }),
+  )
+  writeWhole(honest)
+  expect(hostile.isReady()).toBe(false)
+  expect(next(hostile)).toBe('"')
+  hostile.release()
+})
+
 test("a thread that is gone fails its answers, and the next answer starts another", {
   timeout: 60_000,
 }, async () => {

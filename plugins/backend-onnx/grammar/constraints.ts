@@ -17,6 +17,9 @@ const entry = import.meta.url.endsWith(".ts")
 /** Threads for grammars that take long to compile, which start with the first such grammar. */
 const mostHeavyThreads = 3
 
+/** Masks of a search for a completion that was not prepared, during which the engine waits. */
+const mostMasks = 10_000
+
 /** Far longer than a bounded grammar takes: after this time the thread counts as lost. */
 const answerMs = 20_000
 
@@ -31,6 +34,11 @@ export interface EngineConstraint extends Constraint {
    * Whether `mask` would return without waiting. A grammar that was just opened is being compiled.
    */
   isReady(): boolean
+  /**
+   * Begins `closing(most)` in the background, while others' masks are computed. Returns whether it
+   * would return without waiting; also false while the grammar is not ready.
+   */
+  prepareClosing(most: number): boolean
 }
 
 /**
@@ -91,6 +99,10 @@ class ThreadConstraint implements EngineConstraint {
   private readonly state: SharedState
   /** The number of masks that were requested. */
   private awaited = 1
+  /** A search that goes on in the background, and where it began. */
+  private prepared:
+    | { readonly most: number; readonly at: number; readonly found: Int32Array }
+    | undefined
 
   constructor(thread: GrammarThread, id: number, grammar: Grammar, maskWords: number) {
     this.thread = thread
@@ -129,17 +141,32 @@ class ThreadConstraint implements EngineConstraint {
     return this.state.guardedTokens
   }
 
-  closing(most: number): readonly number[] | undefined {
+  prepareClosing(most: number): boolean {
+    if (!this.isReady()) return false
+    if (this.thread.ended || this.state.failure !== undefined) return true
+    this.prepared ??= { most, at: this.awaited, found: this.search(most) }
+    return Atomics.load(this.prepared.found, 0) !== 0
+  }
+
+  closing(most: number, masks = mostMasks): readonly number[] | undefined {
     this.settle()
+    const { prepared } = this
+    const isPrepared = prepared?.most === most && prepared.at === this.awaited
+    const found = isPrepared ? prepared.found : this.search(most, masks)
+    if (Atomics.wait(found, 0, 0, answerMs) === "timed-out") throw this.lost()
+    return found[0] === noClosing ? undefined : [...found.subarray(1, found[0])]
+  }
+
+  private search(most: number, masks?: number): Int32Array {
     const found = new Int32Array(new SharedArrayBuffer((most + 1) * 4))
     this.thread.ask({
       type: "closing",
       id: this.id,
       most,
+      ...(masks !== undefined && { masks }),
       found: found.buffer as SharedArrayBuffer,
     })
-    if (Atomics.wait(found, 0, 0, answerMs) === "timed-out") throw this.lost()
-    return found[0] === noClosing ? undefined : [...found.subarray(1, found[0])]
+    return found
   }
 
   release(): void {

@@ -15,6 +15,8 @@ export type ToGrammarThread =
       readonly type: "closing"
       readonly id: number
       readonly most: number
+      /** The most masks of a search that somebody waits for; absent: it has time. */
+      readonly masks?: number
       readonly found: SharedArrayBuffer
     }
   | { readonly type: "release"; readonly id: number }

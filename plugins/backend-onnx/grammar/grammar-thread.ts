@@ -5,11 +5,13 @@ import {
   SharedState,
   type ToGrammarThread,
 } from "./grammar-protocol.ts"
-import { Matchers } from "./matchers.ts"
+import { Matchers, type PiecewiseClosing } from "./matchers.ts"
 
 const { vocabulary, asked } = workerData as GrammarThreadData
 const states = new Map<number, SharedState>()
 const matchers = new Matchers(vocabulary)
+
+type Closing = Extract<ToGrammarThread, { readonly type: "closing" }>
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
@@ -25,16 +27,45 @@ const advance = (id: number, step: () => void): void => {
   }
 }
 
-const close = (id: number, most: number, found: Int32Array): void => {
-  let tokens: readonly number[] | undefined
-  try {
-    tokens = matchers.closingOf(id, most)
-  } catch {
-    // the failure is reported by the next mask
-  }
+const finish = (found: Int32Array, tokens: readonly number[] | undefined): void => {
   if (tokens) found.set(tokens, 1)
   Atomics.store(found, 0, tokens ? tokens.length + 1 : noClosing)
   Atomics.notify(found, 0)
+}
+
+/** Its failure is reported by the next mask. */
+const orNone = <A>(search: () => A): A | undefined => {
+  try {
+    return search()
+  } catch {
+    return undefined
+  }
+}
+
+/** Searches that nobody waits for, by answer, the one that comes next first. */
+const searches = new Map<
+  number,
+  { readonly search: PiecewiseClosing; readonly found: Int32Array }
+>()
+
+const close = ({ id, most, masks, found: memory }: Closing): void => {
+  const found = new Int32Array(memory)
+  const search = masks === undefined ? orNone(() => matchers.closingInPieces(id, most)) : undefined
+  if (search) searches.set(id, { search, found })
+  else
+    finish(
+      found,
+      orNone(() => matchers.closingOf(id, most, masks)),
+    )
+}
+
+/** Goes on with the first search, which then becomes the last. */
+const searchOn = (): void => {
+  const [id, searching] = searches.entries().next().value!
+  searches.delete(id)
+  const done = orNone(() => searching.search.piece() ?? "more") ?? { found: undefined }
+  if (done === "more") searches.set(id, searching)
+  else finish(searching.found, done.found)
 }
 
 const handle = (message: ToGrammarThread): void => {
@@ -44,15 +75,17 @@ const handle = (message: ToGrammarThread): void => {
     advance(id, () => matchers.add(id, message.grammar))
   } else if (message.type === "accept") advance(id, () => matchers.accept(id, message.token))
   else if (message.type === "rollback") advance(id, () => matchers.rollback(id, message.count))
-  else if (message.type === "closing") close(id, message.most, new Int32Array(message.found))
+  else if (message.type === "closing") close(message)
   else {
     states.delete(id)
+    searches.get(id)?.search.end()
+    searches.delete(id)
     matchers.release(id)
   }
 }
 
 /**
- * Serves messages without ever returning to the event loop: it sleeps on shared memory and reads
+ * Serves messages, and searches between them, without ever returning to the event loop: it sleeps on shared memory and reads
  * the port synchronously, so that a wake-up costs microseconds. The thread ends by being
  * terminated.
  */
@@ -65,7 +98,8 @@ const serve = (signal: Int32Array): never => {
       received = receiveMessageOnPort(parentPort!)
     )
       handle(received.message as ToGrammarThread)
-    Atomics.wait(signal, 0, seen)
+    if (searches.size > 0) searchOn()
+    else Atomics.wait(signal, 0, seen)
   }
 }
 

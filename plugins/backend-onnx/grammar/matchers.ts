@@ -1,5 +1,5 @@
 import { GrammarFailed } from "../sampling/token-mask.ts"
-import { closingTokens } from "./closing.ts"
+import { type ClosingSearch, closingSearch, closingWithin } from "./closing.ts"
 import { ClosingTokens } from "./closing-tokens.ts"
 import type { Grammar } from "./constraint.ts"
 import { GrammarInstance, type MatcherHandle } from "./grammar-instance.ts"
@@ -43,6 +43,18 @@ const keptGrammars = 32
  * shrinks.
  */
 const mostMemoryBytes = 384 * 2 ** 20
+
+/** Masks of a search before others have a turn: about a millisecond. */
+const masksInPiece = 16
+const mostStarts = 3
+
+/** A search for a completion. */
+export interface PiecewiseClosing {
+  /** Goes on with it; undefined: it is not done. Throws `GrammarFailed`. */
+  piece(): { readonly found: readonly number[] | undefined } | undefined
+  /** Ends a search that is not done. */
+  end(): void
+}
 
 interface Open {
   readonly key: string
@@ -131,8 +143,47 @@ export class Matchers {
     return this.run(this.get(id), (matcher) => matcher.isAccepting())
   }
 
-  closingOf(id: number, most: number): readonly number[] | undefined {
-    return this.run(this.get(id), (matcher) => closingTokens(matcher, this.closing, most))
+  /** `masks`: how many are computed at most. */
+  closingOf(
+    id: number,
+    most: number,
+    masks = Number.POSITIVE_INFINITY,
+  ): readonly number[] | undefined {
+    return this.run(this.get(id), (matcher) =>
+      closingWithin(masks, closingSearch(matcher, this.closing, most)),
+    )
+  }
+
+  /** The same search, a few masks at a time: others' masks are computed between its pieces. */
+  closingInPieces(id: number, most: number): PiecewiseClosing {
+    const open = this.get(id)
+    let searching: ClosingSearch | undefined
+    let generation = this.generation
+    let starts = 0
+    const restart = (matcher: Matcher): ClosingSearch => {
+      // what it had found out is lost with the instance or the lexer that it searched in
+      if (++starts > mostStarts) throw new GrammarFailed("the search is too complex")
+      generation = this.generation
+      return closingSearch(matcher, this.closing, most)
+    }
+    const piece = (matcher: Matcher) => {
+      if (generation !== this.generation) searching = undefined
+      searching ??= restart(matcher)
+      try {
+        for (let step = 0; step < masksInPiece; step++) {
+          const { done, value } = searching.next()
+          if (done) return { found: value }
+        }
+      } catch (cause) {
+        searching = undefined
+        throw cause
+      }
+      return undefined
+    }
+    return {
+      piece: () => this.run(open, piece),
+      end: () => void (generation === this.generation && searching?.return(undefined)),
+    }
   }
 
   release(id: number): void {

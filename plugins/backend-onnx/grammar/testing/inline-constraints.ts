@@ -25,7 +25,7 @@ export const inlineConstraints = (vocabulary: GrammarVocabulary): Constraints =>
       },
       guardedTokens: () => matchers.guardedTokens(id),
       isComplete: () => matchers.isComplete(id),
-      closing: (most) => matchers.closingOf(id, most),
+      closing: (most, masks) => matchers.closingOf(id, most, masks),
       release: () => matchers.release(id),
     }
   }
