@@ -73,3 +73,34 @@ test("draft 4 has a meta-schema, too", () => {
   ] as const)
     expect(acceptsValue(document, document.root, schema), JSON.stringify(schema)).toBe(isValid)
 })
+
+test("what schemas refer to inside of meta-schemas is there, and their vocabularies are", () => {
+  for (const [$ref, valid, invalid] of [
+    ["http://json-schema.org/draft-04/schema#/definitions/positiveInteger", 3, -1],
+    ["http://json-schema.org/draft-04/schema#/properties/title", "a", 1],
+    ["http://json-schema.org/draft-07/schema#/definitions/stringArray", ["a"], ["a", "a"]],
+    ["https://json-schema.org/draft/2020-12/meta/applicator", { not: { not: {} } }, { not: 1 }],
+    ["https://json-schema.org/draft/2020-12/meta/applicator", { minLength: "" }, { allOf: [] }],
+    ["https://json-schema.org/draft/2019-09/meta/validation", { minLength: 1 }, { minLength: -1 }],
+  ] as const) {
+    const document = new SchemaDocument({ $ref })
+    expect(acceptsValue(document, document.root, valid), $ref).toBe(true)
+    expect(acceptsValue(document, document.root, invalid), $ref).toBe(false)
+  }
+})
+
+test("a copy of the published meta-schema, made of vocabularies, refers to itself", () => {
+  const address = "https://json-schema.org/draft/2020-12/schema"
+  const parts = ["core", "applicator", "validation"]
+  const copy = {
+    $schema: address,
+    $id: address,
+    $dynamicAnchor: "meta",
+    allOf: parts.map((part) => ({ $ref: `meta/${part}` })),
+    type: ["object", "boolean"],
+  }
+  const document = new SchemaDocument(copy)
+  const accepts = (value: Json) => acceptsValue(document, document.root, value)
+  expect(accepts({ properties: { a: { items: { minLength: 1 } } } })).toBe(true)
+  expect(accepts({ properties: { a: { items: { minLength: -1 } } } })).toBe(false)
+})

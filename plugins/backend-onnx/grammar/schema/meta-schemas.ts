@@ -24,6 +24,13 @@ const mapOf = (schema: Json, more: Schemas = {}): Json => ({
   ...more,
 })
 
+/** The definitions of drafts 4 to 7, to which other schemas refer. */
+const definitionsOf = (self: Json, more: Schemas): Json => ({
+  schemaArray: { type: "array", minItems: 1, items: self },
+  simpleTypes: types,
+  ...more,
+})
+
 /** What all drafts have in common. `self` refers to the meta-schema itself. */
 const common = (self: Json): Schemas => {
   const list = { type: "array", minItems: 1, items: self }
@@ -75,6 +82,11 @@ const draft4 = (): Json => {
       dependencies: mapOf({ anyOf: [self, someNames] }),
     },
     dependencies: { exclusiveMaximum: ["maximum"], exclusiveMinimum: ["minimum"] },
+    definitions: definitionsOf(self, {
+      positiveInteger: count,
+      positiveIntegerDefault0: count,
+      stringArray: someNames,
+    }),
   }
 }
 
@@ -128,38 +140,70 @@ const plain = (draft: string, properties: (self: Json) => Schemas): Json => ({
   $schema: `http://json-schema.org/${draft}/schema#`,
   type: ["object", "boolean"],
   properties: properties({ $ref: "#" }),
+  definitions: definitionsOf(
+    { $ref: "#" },
+    { nonNegativeInteger: count, nonNegativeIntegerDefault0: count, stringArray: names },
+  ),
 })
 
-const draft2019 = (): Json => ({
-  $id: "https://json-schema.org/draft/2019-09/schema",
-  $schema: "https://json-schema.org/draft/2019-09/schema",
-  $recursiveAnchor: true,
-  type: ["object", "boolean"],
-  properties: {
-    ...since2019({ $recursiveRef: "#" }),
-    $anchor: { type: "string", pattern: "^[A-Za-z][-A-Za-z0-9.:_]*$" },
-    $recursiveAnchor: flag,
-  },
+const vocabularies: Readonly<Record<string, readonly string[]>> = {
+  core: [
+    ...["$id", "$schema", "$anchor", "$ref", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"],
+    ...["$recursiveAnchor", "$vocabulary", "$comment", "$defs"],
+  ],
+  applicator: [
+    ...["prefixItems", "items", "additionalItems", "contains", "additionalProperties"],
+    ...["properties", "patternProperties", "dependentSchemas", "propertyNames"],
+    ...["if", "then", "else", "allOf", "anyOf", "oneOf", "not"],
+  ],
+  unevaluated: ["unevaluatedItems", "unevaluatedProperties"],
+  validation: [
+    ...["type", "const", "enum", "multipleOf", "maximum", "exclusiveMaximum", "minimum"],
+    ...["exclusiveMinimum", "pattern", "required", "uniqueItems", "maxContains", "minContains"],
+    ...[...Object.keys(counts), "dependentRequired"],
+  ],
+  "meta-data": [
+    ...["title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples"],
+  ],
+  format: ["format"],
+  "format-annotation": ["format"],
+  content: ["contentEncoding", "contentMediaType", "contentSchema"],
+}
+
+const draft2019 = (): Schemas => ({
+  ...since2019({ $recursiveRef: "#" }),
+  $anchor: { type: "string", pattern: "^[A-Za-z][-A-Za-z0-9.:_]*$" },
+  $recursiveAnchor: flag,
 })
 
-const draft2020 = (): Json => {
+const draft2020 = (): Schemas => {
   const self = { $dynamicRef: "#meta" }
   const anchor = { type: "string", pattern: "^[A-Za-z_][-A-Za-z0-9._]*$" }
   const { additionalItems: _, ...rest } = since2019(self)
   return {
-    $id: "https://json-schema.org/draft/2020-12/schema",
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    $dynamicAnchor: "meta",
+    ...rest,
+    items: self,
+    prefixItems: { type: "array", minItems: 1, items: self },
+    $anchor: anchor,
+    $dynamicAnchor: anchor,
+    $dynamicRef: address,
+    $recursiveAnchor: anchor,
+  }
+}
+
+/** The meta-schema of a draft since 2019-09, or one of its vocabularies, which is a part of it. */
+const modern = (draft: "2019-09" | "2020-12", vocabulary?: string): Json => {
+  const base = `https://json-schema.org/draft/${draft}`
+  const properties = draft === "2019-09" ? draft2019() : draft2020()
+  const part = vocabulary === undefined ? undefined : new Set(vocabularies[vocabulary])
+  return {
+    $id: vocabulary === undefined ? `${base}/schema` : `${base}/meta/${vocabulary}`,
+    $schema: `${base}/schema`,
+    ...(draft === "2019-09" ? { $recursiveAnchor: true } : { $dynamicAnchor: "meta" }),
     type: ["object", "boolean"],
-    properties: {
-      ...rest,
-      items: self,
-      prefixItems: { type: "array", minItems: 1, items: self },
-      $anchor: anchor,
-      $dynamicAnchor: anchor,
-      $dynamicRef: address,
-      $recursiveAnchor: anchor,
-    },
+    properties: Object.fromEntries(
+      Object.entries(properties).filter(([keyword]) => !part || part.has(keyword)),
+    ),
   }
 }
 
@@ -167,15 +211,18 @@ const made: Readonly<Record<string, () => Json>> = {
   "//json-schema.org/draft-04/schema": draft4,
   "//json-schema.org/draft-06/schema": () => plain("draft-06", since6),
   "//json-schema.org/draft-07/schema": () => plain("draft-07", since7),
-  "//json-schema.org/draft/2019-09/schema": draft2019,
-  "//json-schema.org/draft/2020-12/schema": draft2020,
+  "//json-schema.org/draft/2019-09/schema": () => modern("2019-09"),
+  "//json-schema.org/draft/2020-12/schema": () => modern("2020-12"),
 }
 
-/**
- * Returns the official meta-schema of an address, each written as one resource: its vocabularies
- * are no resources of their own here.
- */
+const vocabularyAddress = /^\/\/json-schema\.org\/draft\/(2019-09|2020-12)\/meta\/([a-z-]+)$/
+
+/** Returns the official meta-schema of an address, each draft's written as one resource. */
 export const metaSchema = (address: string): Json | undefined => {
   const name = address.replace(/^https?:/, "").replace(/#$/, "")
-  return Object.hasOwn(made, name) ? made[name]!() : undefined
+  if (Object.hasOwn(made, name)) return made[name]!()
+  const [, draft, vocabulary = ""] = vocabularyAddress.exec(name) ?? []
+  return Object.hasOwn(vocabularies, vocabulary)
+    ? modern(draft as "2019-09" | "2020-12", vocabulary)
+    : undefined
 }
