@@ -5,7 +5,7 @@ import { makeConstraints } from "./constraints.ts"
 import { byteVocabulary, type GrammarVocabulary, grammarVocabulary } from "./grammar-vocabulary.ts"
 import { Matchers } from "./matchers.ts"
 import { inlineConstraints } from "./testing/inline-constraints.ts"
-import { keptSchemas } from "./testing/schemas.ts"
+import { guardedSchemas, keptSchemas } from "./testing/schemas.ts"
 import { independentValidator } from "./testing/validator.ts"
 import { randomFrom, textOf, walk } from "./testing/walk.ts"
 
@@ -25,7 +25,7 @@ test.skipIf(!path)(
     const vocabulary = realVocabulary()
     const threaded = makeConstraints(vocabulary)
     const inline = inlineConstraints(vocabulary)
-    for (const [i, schema] of keptSchemas.entries()) {
+    for (const [i, schema] of [...keptSchemas, ...guardedSchemas].entries()) {
       const validates = independentValidator(schema)
       const texts = [threaded, inline].map((constraints) => {
         const constraint = constraints.open({ kind: "schema", schema })

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import { byteVocabulary } from "./grammar-vocabulary.ts"
 import { analyseSchema } from "./schema-report.ts"
 import { inlineConstraints } from "./testing/inline-constraints.ts"
-import { keptSchemas } from "./testing/schemas.ts"
+import { guardedSchemas, keptSchemas } from "./testing/schemas.ts"
 import { independentValidator } from "./testing/validator.ts"
 import { randomFrom, textOf, walk } from "./testing/walk.ts"
 
@@ -11,7 +11,7 @@ const constraints = inlineConstraints(vocabulary)
 const walks = 4
 const mostTokens = 60
 
-for (const [i, schema] of keptSchemas.entries()) {
+for (const [i, schema] of [...keptSchemas, ...guardedSchemas].entries()) {
   test(`whatever is chosen under the mask validates: ${JSON.stringify(schema).slice(0, 120)}`, () => {
     expect(analyseSchema(schema).refused).toBeUndefined()
     const validates = independentValidator(schema)

@@ -150,6 +150,56 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
     const needed = constrainAnswer({ calls: { tools, isRequired: true, most: 1 }, markers }, name)
     expect(verdict(needed, written(one), markers)).toBe("whole")
   })
+
+  const set = { type: "array", items: { type: ["integer", "string"] } }
+  const pick = (unique: object) => ({
+    type: "object",
+    properties: { of: { ...set, ...unique } },
+    required: ["of"],
+    additionalProperties: false,
+  })
+  const picked = (...lists: string[]) =>
+    lists.map((list) => ({ name: "pick", arguments: `{"of": ${list}}` }))
+  const checked = {
+    name: "pick",
+    schema: pick({}),
+    checkedBy: pick({ uniqueItems: true }),
+  }
+
+  test("what is checked on finished values is so in each call, and in no other text", () => {
+    for (const isRequired of [false, true])
+      for (const marked of [{}, markers]) {
+        const calls = { tools: [checked, ...tools], isRequired, most: mostCalls }
+        const constrained = constrainAnswer({ calls, markers: marked }, name)
+        const of = (...lists: string[]) =>
+          verdict(constrained, written(...picked(...lists)), marked)
+        expect(of("[1, 2]", "[2, 1]")).toBe("whole")
+        expect(of("[1, 1]")).toMatch(/\[1, 1"$/)
+        expect(of("[]", '["a"]', "[3, 4]", '["a", "a"]')).toMatch(/a\W+a\W+$/)
+        if (!isRequired && marked !== markers)
+          expect(verdict(constrained, `[1, 1].\n${written(...picked("[1]"))}`)).toBe("whole")
+      }
+  })
+
+  test("what is checked on finished values is so in a document beside calls", () => {
+    for (const marked of [{}, markers]) {
+      const constrained = constrainAnswer(
+        {
+          calls: { tools: [checked], isRequired: false, most: 1 },
+          document: { schema: { ...set, uniqueItems: true }, enforced: set, isChecked: true },
+          markers: marked,
+        },
+        name,
+      )
+      const own = constrained!.syntax!
+      const trigger = JSON.stringify(own.trigger)
+      expect(verdict(constrained, "[1, 2]", marked)).toBe("whole")
+      expect(verdict(constrained, "[1, 1]", marked)).toBe('up to "[1, 1"')
+      if (marked !== markers) expect(verdict(constrained, `[${trigger}, 1, 1]`)).toMatch(/, 1, 1"$/)
+      expect(verdict(constrained, writeCalls(own, picked("[1, 2]")), marked)).toBe("whole")
+      expect(verdict(constrained, writeCalls(own, picked("[1, 1]")), marked)).toMatch(/\[1, 1"$/)
+    }
+  })
 })
 
 test("none: text without the trigger of calls", () => {

@@ -15,8 +15,8 @@ export interface Watch {
    * to say. `more`: another item or property follows.
    */
   allows(frame: Frame, more: boolean): boolean
-  /** Whether the container may have a property of this name. */
-  allowsName(name: string): boolean
+  /** Whether the container may have another property, of this name. */
+  allowsName(frame: Frame, name: string): boolean
   /**
    * The few values that may be written next into the container, as JSON text with one character
    * per byte: other beginnings lead nowhere. Undefined: they are not known, or not few.
@@ -199,7 +199,7 @@ export class JsonTracker {
     if (state.mode === "text") return this.finished(state)
     const name = textOf(state.raw)
     const frame = state.frame!
-    if (frame.watch && !frame.watch.allowsName(name)) return undefined
+    if (frame.watch && !frame.watch.allowsName(frame, name)) return undefined
     const { isArray, parent, watch, last, size } = frame
     return { ...state, mode: "colon", raw: "", frame: { isArray, parent, watch, last, size, name } }
   }

@@ -91,8 +91,10 @@ class SchemaWatch implements Watch {
     )
   }
 
-  allowsName(name: string): boolean {
+  allowsName(frame: Frame, name: string): boolean {
     const { document } = this.schemas.guards
+    // one name is one property, however often it is written
+    if (namesUpTo(frame.last).has(name)) return false
     return this.places.every(
       (place) =>
         (!this.schemas.guardedIn(place).has("propertyNames") ||
@@ -154,10 +156,7 @@ class SchemaWatch implements Watch {
   private allowsProperties(place: SchemaLocation, frame: Frame, more: boolean): boolean {
     const { maxProperties } = place.schema as JsonObject
     if (!this.schemas.guardedIn(place).has("maxProperties")) return true
-    if (!isNumber(maxProperties) || frame.size + (more ? 1 : 0) <= maxProperties) return true
-    const names = new Set<string>()
-    for (let entry = frame.last; entry; entry = entry.before) names.add(entry.name)
-    return names.size + (more ? 1 : 0) <= maxProperties
+    return !isNumber(maxProperties) || frame.size + (more ? 1 : 0) <= maxProperties
   }
 }
 
@@ -175,17 +174,24 @@ const itemAt = (
   return Object.hasOwn(schema, rest) ? [document.at(place, rest)] : []
 }
 
-/** The items up to an entry, by texts that are equal for equal items. */
-const keys = new WeakMap<Entry, ReadonlySet<string>>()
-
-const keysUpTo = (last: Entry | undefined): ReadonlySet<string> => {
-  const known = last && keys.get(last)
-  if (known) return known
-  const fresh = new Set<string>()
-  for (let entry = last; entry; entry = entry.before) fresh.add(canonicalText(entry.value))
-  if (last) keys.set(last, fresh)
-  return fresh
+/** Something of all entries up to one, kept for the next questions. */
+const collected = (
+  kept: WeakMap<Entry, ReadonlySet<string>>,
+  of: (entry: Entry) => string,
+): ((last: Entry | undefined) => ReadonlySet<string>) => {
+  return (last) => {
+    const known = last && kept.get(last)
+    if (known) return known
+    const fresh = new Set<string>()
+    for (let entry = last; entry; entry = entry.before) fresh.add(of(entry))
+    if (last) kept.set(last, fresh)
+    return fresh
+  }
 }
+
+const namesUpTo = collected(new WeakMap(), ({ name }) => name)
+/** The items as texts that are equal for equal items. */
+const keysUpTo = collected(new WeakMap(), ({ value }) => canonicalText(value))
 
 /** Whether the last item is equal to an earlier one. */
 const isRepeated = ({ last }: Frame): boolean =>

@@ -1,7 +1,9 @@
+import type { Json } from "../../../../core/json.ts"
 import { acceptsValue } from "./accepts.ts"
 import { dependencies } from "./accepts-object.ts"
 import { applicators } from "./arrays.ts"
 import { uncounted } from "./counts.ts"
+import type { SchemaLocation } from "./document.ts"
 import { isCount, isObject, isTexts, type JsonObject } from "./json-value.ts"
 import { wholePattern } from "./pattern.ts"
 import { allOf, anyOf, type EnforcedSchema, type Keywords, type Reading } from "./reading.ts"
@@ -13,6 +15,7 @@ const isTrue = (schema: unknown): boolean =>
 /** The maximum number of alternatives where one of several optional properties must be present. */
 const mostAlternatives = 40
 const mostLength = 1_000
+const mostReferences = 8
 
 interface Shape {
   properties: Map<string, EnforcedSchema>
@@ -85,33 +88,48 @@ const restOf = (of: Keywords, reading: Reading): { rest: EnforcedSchema; more: E
 /** Keywords of `propertyNames` that say nothing. */
 const silent = ["type", "title", "description", "$comment"]
 
-/** Restricts names by `enum` or `pattern`, where nothing else is said about them. */
+/** The schema of names, where it is only a reference that of its target. */
+const namesSchema = (document: Reading["document"], place: SchemaLocation): Json => {
+  let found = place
+  for (let i = 0; i < mostReferences && isObject(found.schema); i++) {
+    const [only, ...others] = document.references(found)
+    if (!only?.target || others.length > 0 || Object.keys(found.schema).length > 1) break
+    found = only.target
+  }
+  return found.schema
+}
+
+/**
+ * Restricts names by `enum` or `pattern`, where nothing else is said about them; what remains is
+ * checked when a name is written.
+ */
 const limitNames = (of: Keywords, document: Reading["document"], shape: Shape): void => {
   if (!of.has("propertyNames")) return
-  const names = of.schema.propertyNames
-  const rule = isObject(names)
-    ? Object.keys(names).filter((keyword) => !silent.includes(keyword))
-    : []
+  const place = of.inside("propertyNames")
+  const names = namesSchema(document, place)
+  const isAllowed = (name: Json) => typeof name === "string" && acceptsValue(document, place, name)
   for (const name of shape.properties.keys())
-    if (!acceptsValue(document, of.inside("propertyNames"), name)) shape.properties.set(name, false)
+    if (!isAllowed(name)) shape.properties.set(name, false)
+  const rules = isObject(names) ? Object.keys(names).filter((one) => !silent.includes(one)) : []
   const takesTexts = isObject(names) && (names.type === undefined || names.type === "string")
-  if (names === true || (takesTexts && rule.length === 0)) {
+  if (names === true || (takesTexts && rules.length === 0)) {
     of.enforce("propertyNames")
     return
   }
-  const isPlain = shape.patterns.size === 0 && takesTexts && rule.length === 1
-  const listed = isPlain && isTexts(names.enum) ? names.enum : names === false ? [] : undefined
+  if (names === false) shape.patterns.clear()
+  const isPlain = shape.patterns.size === 0 && isObject(names)
+  const listed = isPlain && Array.isArray(names.enum) ? names.enum.filter(isAllowed) : undefined
   const pattern =
-    isPlain && (shape.rest === true || shape.properties.size === 0) ? patternOf(names) : undefined
-  if (!listed && pattern === undefined) {
-    of.guard("propertyNames", "names are checked when they are written")
-    return
-  }
-  of.enforce("propertyNames")
-  for (const name of listed ?? [])
+    isPlain && !listed && (shape.rest === true || shape.properties.size === 0)
+      ? patternOf(names)
+      : undefined
+  if (names === false || listed || (pattern !== undefined && takesTexts && rules.length === 1))
+    of.enforce("propertyNames")
+  else of.guard("propertyNames", "names are checked when they are written")
+  if (names !== false && !listed && pattern === undefined) return
+  for (const name of (listed ?? []) as readonly string[])
     if (!shape.properties.has(name)) shape.properties.set(name, shape.rest)
   if (pattern !== undefined) shape.patterns.set(pattern, shape.rest)
-  if (names === false) shape.patterns.clear()
   shape.rest = false
 }
 

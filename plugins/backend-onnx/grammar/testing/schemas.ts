@@ -209,3 +209,70 @@ export const keptSchemas: readonly Json[] = [
   })),
   { type: "string", format: "date", pattern: "^20", maxLength: 10 },
 ]
+
+const set = (items: Json, more: Readonly<Record<string, Json>> = {}): Json => ({
+  type: "array",
+  items,
+  uniqueItems: true,
+  ...more,
+})
+
+/** Schemas of which a part is checked on finished values. */
+export const guardedSchemas: readonly Json[] = [
+  set({ enum: ["red", "rose", "green", "\u00e9", 'q"'] }, { minItems: 3 }),
+  set({ type: "integer", minimum: -3, maximum: 12 }, { minItems: 2 }),
+  set({ type: "string", maxLength: 3 }, { maxItems: 5 }),
+  set(object({ id: { type: "integer", minimum: 0, maximum: 99 }, of: set({ type: "boolean" }) })),
+  object({ tags: set({ type: "string", maxLength: 5 }), done: { type: "boolean" } }),
+  {
+    type: "array",
+    items: { type: "integer", minimum: 0, maximum: 20 },
+    contains: { minimum: 15 },
+    maxContains: 2,
+    maxItems: 9,
+  },
+  {
+    type: "object",
+    properties: { a: { type: "null" }, b: { type: "null" }, c: { type: "null" } },
+    additionalProperties: { type: "integer" },
+    minProperties: 2,
+    maxProperties: 4,
+  },
+  {
+    type: "object",
+    patternProperties: { "^x": { type: "integer" }, a$: { minimum: 3 } },
+    additionalProperties: false,
+    maxProperties: 4,
+  },
+  {
+    type: "object",
+    propertyNames: { pattern: "^[a-z]{2,4}$", not: { const: "aa" } },
+    additionalProperties: { type: "boolean" },
+    maxProperties: 3,
+  },
+  {
+    $defs: {
+      named: { properties: { name: { type: "string", maxLength: 4 } }, required: ["name"] },
+    },
+    type: "object",
+    $ref: "#/$defs/named",
+    properties: { n: { type: "integer" } },
+    unevaluatedProperties: false,
+  },
+  {
+    type: "object",
+    properties: { kind: { enum: ["a", "b"] } },
+    required: ["kind"],
+    anyOf: [
+      { properties: { kind: { const: "a" }, x: { type: "integer" } } },
+      { properties: { kind: { const: "b" }, y: { type: "boolean" } } },
+    ],
+    unevaluatedProperties: false,
+  },
+  {
+    anyOf: [
+      set({ type: "integer", minimum: 1, maximum: 40 }, { minItems: 2 }),
+      { type: "string", maxLength: 4 },
+    ],
+  },
+]

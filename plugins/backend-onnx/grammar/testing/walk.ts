@@ -3,7 +3,8 @@ import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "../gram
 
 /**
  * Writes a random document: each token at random among those that the mask allows. Some first bytes
- * are likelier, so that documents end.
+ * are likelier, so that documents end. Where a check on finished values leaves nothing, the last
+ * choice is taken back.
  */
 export const walk = (
   constraint: Constraint,
@@ -13,10 +14,19 @@ export const walk = (
 ): readonly number[] => {
   const written: number[] = []
   const ending = new Set(vocabulary.endTokens)
+  const refuted = new Map<string, Set<number>>()
   while (written.length < most) {
-    const token = chosen(constraint.mask(), vocabulary, random)
-    if (token === undefined)
-      throw new Error(`a dead end after ${JSON.stringify(textOf(vocabulary, written))}`)
+    const known = refuted.get(written.join()) ?? new Set()
+    const token = chosen(constraint.mask(), vocabulary, random, known)
+    if (token === undefined) {
+      const last = written.pop()
+      if (last === undefined || constraint.guardedTokens() === undefined)
+        throw new Error(`a dead end after ${JSON.stringify(textOf(vocabulary, written))}`)
+      constraint.rollback(1)
+      const before = written.join()
+      refuted.set(before, (refuted.get(before) ?? new Set<number>()).add(last))
+      continue
+    }
     if (ending.has(token)) break
     constraint.accept(token)
     written.push(token)
@@ -30,9 +40,11 @@ const chosen = (
   mask: Uint32Array,
   vocabulary: GrammarVocabulary,
   random: () => number,
+  without: ReadonlySet<number>,
 ): number | undefined => {
   const allowed: number[] = []
-  for (let id = 0; id < sizeOf(vocabulary); id++) if (isAllowed(mask, id)) allowed.push(id)
+  for (let id = 0; id < sizeOf(vocabulary); id++)
+    if (isAllowed(mask, id) && !without.has(id)) allowed.push(id)
   const ends = allowed.filter(
     (id) => vocabulary.endTokens.includes(id) || closing.has(bytesOfToken(vocabulary, id)[0]!),
   )
