@@ -10,6 +10,8 @@ export type Grammar =
   | {
       readonly kind: "lark"
       readonly lark: string
+      /** A request's own grammar, of whose masks nobody knows what they cost. */
+      readonly isCustom?: boolean
       /** The documents within the answer that are checked on finished values, too. */
       readonly documents?: readonly EmbeddedDocument[]
     }

@@ -27,7 +27,7 @@ const mostRemembered = 16
 
 /**
  * Chooses the thread for an answer, so that nobody's masks wait for somebody else's grammar. One
- * thread has all grammars that compile in a few milliseconds. A heavy one gets a thread in which no
+ * thread has all grammars that compile in a few milliseconds. A heavy one, or a request's own, gets a thread in which no
  * answer is open, or the one that has compiled it already; where all are taken, it shares one with
  * other heavy ones.
  */
@@ -47,8 +47,9 @@ export class ThreadChoice<Thread extends AnswerThread> {
   }
 
   for(grammar: Grammar): Thread {
-    const text = grammar.kind === "lark" ? grammar.lark : JSON.stringify(grammar.schema)
-    if (isHeavy(text)) return this.heavyThread(text)
+    const isLark = grammar.kind === "lark"
+    const text = isLark ? grammar.lark : JSON.stringify(grammar.schema)
+    if ((isLark && grammar.isCustom) || isHeavy(text)) return this.heavyThread(text)
     if (this.light?.ended !== false) this.light = this.start()
     return this.light
   }

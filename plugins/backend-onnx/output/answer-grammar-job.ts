@@ -146,7 +146,7 @@ const documentOf = ({
     : compiled(schema, format?.type === "json_schema" && format.strict, paramOf(format), vocabulary)
 }
 
-const textOf = ({ responseFormat: format }: AnswerGrammarInput): string | undefined => {
+const textOf = ({ responseFormat: format }: AnswerGrammarInput): Wanted["text"] => {
   try {
     return textGrammar(format)
   } catch (cause) {
@@ -192,14 +192,12 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
     }),
     forbidsCalls: tools.length > 0,
     ...(document && { document }),
-    ...(text !== undefined && { text }),
+    ...(text && { text }),
   })
   if (constrained?.grammar.kind !== "lark") return constrained
   const whole = compileJob({ ...constrained.grammar, vocabulary: input.vocabulary })
   if (whole.result === "ok") return constrained
-  throw text === undefined
-    ? new Failed(whole, "tools")
-    : textFailure(whole, paramOf(input.responseFormat))
+  throw text ? textFailure(whole, paramOf(input.responseFormat)) : new Failed(whole, "tools")
 }
 
 /**

@@ -47,8 +47,8 @@ export interface Wanted {
     /** Whether finished values are checked by the schema. */
     readonly isChecked?: boolean
   }
-  /** A grammar in Lark for the whole answer, which is no document. */
-  readonly text?: string
+  /** The grammar of a whole answer that is no document. */
+  readonly text?: Grammar
 }
 
 /** The grammar of an answer, and how its text is parsed. */
@@ -91,15 +91,16 @@ export const documentSchema = (format: ResponseFormat | undefined): Json | undef
   return format?.type === "json_object" ? { type: "object" } : undefined
 }
 
-const terminal = (rule: string): string => `start: TEXT\nTEXT: ${rule}\n`
+const terminal = (rule: string): Grammar => lark(["start: TEXT", `TEXT: ${rule}`])
 
 /**
  * Returns the grammar of an answer that is one of several texts, matches a pattern, or follows a
  * grammar of its own. Throws `SyntaxError`, `PatternRefused` or `LarkRefused`.
  */
-export const textGrammar = (format: ResponseFormat | undefined): string | undefined => {
+export const textGrammar = (format: ResponseFormat | undefined): Grammar | undefined => {
   if (format?.type === "choice") return terminal(oneOf(format.choices))
-  if (format?.type === "grammar") return readLark(format.lark)
+  if (format?.type === "grammar")
+    return { kind: "lark", lark: readLark(format.lark), isCustom: true }
   if (format?.type !== "regex") return undefined
   // alone, too: `a)|(?:b` is a pattern only when it is wrapped
   ecmaPattern(format.pattern)
@@ -212,7 +213,7 @@ const callGrammar = (wanted: Wanted, calls: NonNullable<Wanted["calls"]>): Const
 /** Returns the grammar of an answer; undefined: it may be any text. */
 export const grammarFor = (wanted: Wanted): ConstrainedAnswer | undefined => {
   const { calls, document, text } = wanted
-  if (text !== undefined) return { grammar: { kind: "lark", lark: text } }
+  if (text) return { grammar: text }
   if (calls?.tools.length) return callGrammar(wanted, calls)
   if (document !== undefined) return { grammar: { kind: "schema", schema: document.schema } }
   const { trigger } = syntaxes[wanted.syntax]

@@ -1,4 +1,4 @@
-import { beyond, broken, type LarkToken, larkTokens } from "./tokens.ts"
+import { beyond, broken, type LarkToken, larkTokens, objectOf } from "./tokens.ts"
 
 /** What a rule is made of, as far as it matters for whether it ends. */
 export type LarkNode =
@@ -9,17 +9,24 @@ export type LarkNode =
 export interface LarkItem {
   readonly node: LarkNode
   readonly line: number
+  /** Whether it is made with `&` or `~`. */
+  readonly isCombined: boolean
 }
+
+type LarkName = Extract<LarkNode, { readonly name: string }>
 
 export interface ParsedLark {
   readonly tokens: readonly LarkToken[]
   /** Rules and terminals. */
   readonly items: ReadonlyMap<string, LarkItem>
-  /** Names that are used where nothing is defined, as in `%ignore`. */
+  /** What is used where nothing is defined, as in `%ignore`. */
   readonly ignored: readonly LarkNode[]
+  /** Names behind `~`. */
+  readonly negated: readonly LarkName[]
 }
 
 const anything: LarkNode = { all: [] }
+const optional = (node: LarkNode): LarkNode => ({ any: [anything, node] })
 const mostItems = 1_000
 const mostLevels = 25
 const mostRepeats = 10_000
@@ -33,6 +40,8 @@ const refusedDirectives: Readonly<Record<string, string>> = {
   "%override": "%override is not supported",
 }
 
+export const nestedNegation = "~ of what has & or ~ itself is not supported"
+
 const refusedAttributes = ["capture", "max_tokens", "stop", "stop_capture", "temperature"]
 
 class Parser {
@@ -41,6 +50,9 @@ class Parser {
   private levels = 0
   private readonly items = new Map<string, LarkItem>()
   private readonly ignored: LarkNode[] = []
+  private readonly negated: LarkName[] = []
+  private isNegated = false
+  private isCombined = false
 
   constructor(text: string) {
     this.tokens = larkTokens(text)
@@ -51,7 +63,8 @@ class Parser {
       this.item()
       if (!this.isAt("newline") && !this.isAt("end")) this.unexpected("a new line")
     }
-    return { tokens: this.tokens, items: this.items, ignored: this.ignored }
+    const { tokens, items, ignored, negated } = this
+    return { tokens, items, ignored, negated }
   }
 
   private get next(): LarkToken {
@@ -101,7 +114,9 @@ class Parser {
     if (this.next.text === "{") beyond(line, "templates are not supported")
     if (kind === "rule" && this.eat("[")) this.attributes()
     this.expect(":")
-    this.define(text.replace(/^!?\??/, ""), { node: this.alternatives(), line })
+    this.isCombined = false
+    const node = this.alternatives()
+    this.define(text.replace(/^!?\??/, ""), { node, line, isCombined: this.isCombined })
   }
 
   private define(name: string, item: LarkItem): void {
@@ -148,7 +163,7 @@ class Parser {
     const path = [this.name()]
     while (this.eat(".")) path.push(this.name())
     if (path[0] !== "common") beyond(line, `only terminals of "common" can be imported`)
-    const terminal = { node: anything, line }
+    const terminal = { node: anything, line, isCombined: false }
     if (this.eat("(")) {
       do this.define(this.name(), terminal)
       while (this.eat(","))
@@ -175,11 +190,30 @@ class Parser {
   }
 
   private alternative(): LarkNode {
+    const { line } = this.next
     const all: LarkNode[] = []
-    do while (!this.isAtEndOfSequence()) all.push(this.expression())
-    while (this.eat("&"))
+    let plain = 0
+    do plain += this.sequence(all) ? 0 : 1
+    while (this.combines("&"))
+    if (plain > 1) beyond(line, "& is supported where all but one of its sides begin with ~")
     if (this.eat("->")) this.name()
     return { all }
+  }
+
+  /** Whether it is nothing but a negation. */
+  private sequence(all: LarkNode[]): boolean {
+    const begins = this.next.text === "~"
+    const before = all.length
+    while (!this.isAtEndOfSequence()) all.push(this.expression())
+    return begins && all.length === before + 1
+  }
+
+  private combines(sign: "&" | "~"): boolean {
+    const { line } = this.next
+    if (!this.eat(sign)) return false
+    if (this.isNegated) beyond(line, nestedNegation)
+    this.isCombined = true
+    return true
   }
 
   private isAtEndOfSequence(): boolean {
@@ -192,10 +226,12 @@ class Parser {
   }
 
   private expression(): LarkNode {
-    this.eat("~")
+    const isNegation = this.combines("~")
+    if (isNegation) this.isNegated = true
     const atom = this.atom()
-    if (this.next.kind === "operator") return this.take().text === "+" ? atom : anything
-    return this.repeatedFrom() === 0 ? anything : atom
+    if (isNegation) this.isNegated = false
+    if (this.next.kind === "operator") return this.take().text === "+" ? atom : optional(atom)
+    return this.repeatedFrom() === 0 || isNegation ? optional(atom) : atom
   }
 
   /** Returns how often the atom has to be there. */
@@ -228,9 +264,9 @@ class Parser {
       return inner
     }
     if (!this.eat("[")) return this.value()
-    this.alternatives()
+    const inner = this.alternatives()
     this.expect("]")
-    return anything
+    return optional(inner)
   }
 
   private value(): LarkNode {
@@ -247,16 +283,10 @@ class Parser {
       if (this.next.kind !== "string") this.unexpected("a string")
       this.at++
     }
-    return kind === "rule" || kind === "terminal" ? { name: text, line } : anything
-  }
-}
-
-/** Reads the object behind `%json` or `%llguidance`. */
-export const objectOf = ({ text, line }: LarkToken): Readonly<Record<string, unknown>> => {
-  try {
-    return JSON.parse(text) as Readonly<Record<string, unknown>>
-  } catch (cause) {
-    return broken(line, `it is not JSON: ${(cause as Error).message}`)
+    if (kind !== "rule" && kind !== "terminal") return anything
+    const name = { name: text, line }
+    if (this.isNegated) this.negated.push(name)
+    return name
   }
 }
 

@@ -3,8 +3,14 @@ import { SchemaInvalid } from "../schema/reading.ts"
 import { tooManyWays } from "../schema/ways.ts"
 import { analyseSchema } from "../schema-report.ts"
 import { isGbnf, larkOfGbnf } from "./gbnf.ts"
-import { type LarkItem, type LarkNode, objectOf, parseLark } from "./parser.ts"
-import { beyond, broken, type LarkToken } from "./tokens.ts"
+import {
+  type LarkItem,
+  type LarkNode,
+  nestedNegation,
+  type ParsedLark,
+  parseLark,
+} from "./parser.ts"
+import { beyond, broken, type LarkToken, objectOf } from "./tokens.ts"
 
 const namesIn = (node: LarkNode): readonly { readonly name: string; readonly line: number }[] => {
   if ("name" in node) return [node]
@@ -16,6 +22,21 @@ const ends = (node: LarkNode, ending: ReadonlySet<string>): boolean => {
   return "all" in node
     ? node.all.every((inner) => ends(inner, ending))
     : node.any.some((inner) => ends(inner, ending))
+}
+
+/**
+ * Refuses what intersects patterns in a roundabout way (`~(~a | ~b)`): compiling that has no bound
+ * in time.
+ */
+const refuseNestedNegation = ({ items, negated }: ParsedLark): void => {
+  for (const { name: first, line } of negated) {
+    const seen = new Set([first])
+    for (const name of seen) {
+      const item = items.get(name)
+      if (item?.isCombined) beyond(line, nestedNegation)
+      for (const inner of item ? namesIn(item.node) : []) seen.add(inner.name)
+    }
+  }
 }
 
 /** Refuses rules that only lead to themselves: an answer that enters one could never end. */
@@ -65,12 +86,14 @@ const writtenToken = (token: LarkToken): string => {
  * reaches past the text of the answer. Throws `LarkRefused`.
  */
 export const readLark = (text: string): string => {
-  const { tokens, items, ignored } = parseLark(isGbnf(text) ? larkOfGbnf(text) : text)
+  const parsed = parseLark(isGbnf(text) ? larkOfGbnf(text) : text)
+  const { tokens, items, ignored } = parsed
   if (!items.has("start")) broken(1, "there is no rule named start")
   for (const { name, line } of [...[...items.values()].map(({ node }) => node), ...ignored].flatMap(
     namesIn,
   ))
     if (!items.has(name)) broken(line, `${name} is not defined`)
+  refuseNestedNegation(parsed)
   refuseEndless(items)
   return tokens
     .filter(({ text: own }, at) => own !== "%llguidance" && tokens[at - 1]?.text !== "%llguidance")

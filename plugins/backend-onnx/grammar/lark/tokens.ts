@@ -98,3 +98,12 @@ export const larkTokens = (text: string): readonly LarkToken[] => {
   }
   return [...tokens, { kind: "end", text: "", line }]
 }
+
+/** Reads the object behind `%json` or `%llguidance`. */
+export const objectOf = ({ text, line }: LarkToken): Readonly<Record<string, unknown>> => {
+  try {
+    return JSON.parse(text) as Readonly<Record<string, unknown>>
+  } catch (cause) {
+    return broken(line, `it is not JSON: ${(cause as Error).message}`)
+  }
+}
