@@ -2,6 +2,7 @@ import { numberFormats } from "./formats.ts"
 import { isCount, isNumber, type JsonObject } from "./json-value.ts"
 import type { Violated } from "./negation.ts"
 import { mostNumber } from "./numbers.ts"
+import { withoutMatch } from "./pattern.ts"
 import type { EnforcedSchema } from "./reading.ts"
 
 /** Numbers outside of the bounds. */
@@ -55,6 +56,6 @@ export const violatedText: Violated = (negating, place) => {
   return [
     ...(isCount(minLength) && minLength > 0 ? [text({ maxLength: minLength - 1 })] : []),
     ...(isCount(maxLength) ? [text({ minLength: maxLength + 1 })] : []),
-    ...(pattern === undefined ? [] : [negating.loosely({ type: "string" })]),
+    ...(typeof pattern === "string" ? [text({ pattern: withoutMatch(pattern) })] : []),
   ]
 }

@@ -9,6 +9,7 @@ import {
   wholePattern,
   wholePatterns,
   widerPatterns,
+  withoutMatch,
 } from "./pattern.ts"
 
 const instance = new GrammarInstance(byteVocabulary())
@@ -210,6 +211,20 @@ test("lookarounds, word boundaries and anchors inside mean what ECMAScript means
     { numRuns: tried },
   )
   expect(kept).toBeGreaterThan(tried * 0.7)
+})
+
+test("the complement of a pattern is written", () => {
+  fc.assert(
+    fc.property(pattern, fc.array(text, { minLength: 3, maxLength: 8 }), (given, texts) => {
+      const others = orRefused(() => wholePatterns(withoutMatch(given)))
+      if (others === undefined) return
+      const rule = ecmaPattern(given)
+      const found = acceptsAll(others.patterns, texts)
+      for (const [i, one] of texts.entries())
+        expect(found[i], `${given} on ${JSON.stringify(one)}`).toBe(!rule.test(one))
+    }),
+    { numRuns: runs(200) },
+  )
 })
 
 test("lookarounds of schemas in use are written", () => {

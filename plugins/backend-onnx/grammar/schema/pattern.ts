@@ -68,6 +68,9 @@ const isPattern = (pattern: string): boolean => {
 const parse = (pattern: string): PatternNode =>
   isPattern(pattern) ? parsePattern(pattern) : refuse("it is no regular expression")
 
+/** Returns the ECMAScript pattern that matches where this one does not. */
+export const withoutMatch = (pattern: string): string => `^(?![\\s\\S]*(?:${pattern}))`
+
 /** Patterns of llguidance for the whole string, all of which must match. */
 export interface WholePatterns {
   readonly patterns: readonly string[]

@@ -48,3 +48,8 @@ test("a pattern that can't be written is checked on the finished text, within wh
   for (const pattern of ["(", "^([a-z]+)-\\1$"])
     expect(analyseSchema({ type: "string", pattern }).refused).toMatchObject({ keyword: "pattern" })
 })
+
+test("a pattern that must not match is written", () => {
+  const { refused, guards } = analyseSchema({ type: "string", not: { pattern: "^x|y{2}$" } })
+  expect([refused, guards]).toEqual([undefined, undefined])
+})
