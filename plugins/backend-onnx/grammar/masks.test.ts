@@ -61,6 +61,6 @@ test("what can be written of a strict schema is what satisfies it", () => {
         }
       },
     ),
-    { numRuns: runs(400) },
+    { numRuns: runs(200) },
   )
 })

@@ -1,5 +1,6 @@
-import { PatternRefused } from "./pattern.ts"
-import { type PatternNode, patternSyntax } from "./pattern-syntax.ts"
+import type { CharSet } from "./pattern/char-set.ts"
+import type { PatternNode } from "./pattern/parser.ts"
+import { PatternRefused, parse } from "./pattern.ts"
 
 /** Counts the work of a match, and throws where it is too much. */
 export interface Effort {
@@ -12,7 +13,8 @@ export type LinearPattern = (text: string, effort: Effort) => boolean
 /** The maximum number of instructions; repetitions with a count are written out. */
 const mostInstructions = 20_000
 
-type Edge = (PatternNode & { readonly kind: "edge" })["edge"]
+type Edge = "start" | "end" | "boundary" | "noBoundary"
+type Repeat = PatternNode & { readonly kind: "repeat" }
 
 type Instruction =
   | { readonly op: "set"; readonly has: (unit: number) => boolean }
@@ -47,21 +49,31 @@ class Writer {
   }
 
   private write(node: PatternNode, into: Instruction[], isBackward: boolean): void {
-    if (node.kind === "set") this.emit(into, { op: "set", has: node.has })
-    else if (node.kind === "edge") this.emit(into, { op: "edge", edge: node.edge })
-    else if (node.kind === "any") this.writeAny(node.options, into, isBackward)
+    if (node.kind === "set") this.emit(into, { op: "set", has: membershipOf(node.set) })
+    else if (node.kind === "boundary")
+      this.emit(into, { op: "edge", edge: node.isNegated ? "noBoundary" : "boundary" })
     else if (node.kind === "repeat") this.writeRepeat(node, into, isBackward)
-    else if (node.kind === "all")
-      for (const part of isBackward ? [...node.parts].reverse() : node.parts)
-        this.write(part, into, isBackward)
-    else {
+    else if (node.kind === "reference") throw new PatternRefused("a reference to a group")
+    else if ("parts" in node) this.writeParts(node, into, isBackward)
+    else if ("of" in node) {
       // what lies ahead is found from the end of the text, what lies behind from its start
-      this.looks.push(this.program(node.part, !node.isBehind))
+      this.looks.push(this.program(node.of, node.kind === "ahead"))
       this.emit(into, { op: "look", look: this.looks.length - 1, isNegated: node.isNegated })
-    }
+    } else this.emit(into, { op: "edge", edge: node.kind })
   }
 
-  private writeAny(options: readonly PatternNode[], into: Instruction[], isBackward: boolean) {
+  private writeParts(
+    { kind, parts }: Extract<PatternNode, { readonly parts: unknown }>,
+    into: Instruction[],
+    isBackward: boolean,
+  ): void {
+    if (kind === "or") this.writeOr(parts, into, isBackward)
+    else
+      for (const part of isBackward ? [...parts].reverse() : parts)
+        this.write(part, into, isBackward)
+  }
+
+  private writeOr(options: readonly PatternNode[], into: Instruction[], isBackward: boolean) {
     const jumps: { to: number }[] = []
     for (const option of options.slice(0, -1)) {
       const split = this.emit(into, { op: "split", to: into.length + 1, other: 0 })
@@ -74,7 +86,7 @@ class Writer {
   }
 
   private writeRepeat(
-    { part, least, most }: PatternNode & { readonly kind: "repeat" },
+    { of: part, least, most }: Repeat,
     into: Instruction[],
     isBackward: boolean,
   ): void {
@@ -103,13 +115,32 @@ class Writer {
   }
 }
 
+const ascii = 128
+
+/** Whether a set has a character: at once for ASCII, by halving the ranges for others. */
+const membershipOf = (set: CharSet): ((unit: number) => boolean) => {
+  const known = new Uint8Array(ascii)
+  for (let i = 0; i < set.length && set[i]! < ascii; i += 2)
+    known.fill(1, set[i]!, Math.min(ascii, set[i + 1]! + 1))
+  return (unit) => {
+    if (unit < ascii) return known[unit] === 1
+    let [low, high] = [0, set.length / 2]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (set[2 * middle + 1]! < unit) low = middle + 1
+      else high = middle
+    }
+    return low < set.length / 2 && set[2 * low]! <= unit
+  }
+}
+
 const isWord = (unit: number | undefined): boolean =>
   unit !== undefined && unit < 128 && /\w/.test(String.fromCharCode(unit))
 
 const holds = (edge: Edge, units: readonly number[], at: number): boolean => {
   if (edge === "start") return at === 0
   if (edge === "end") return at === units.length
-  return (isWord(units[at - 1]) !== isWord(units[at])) === (edge === "word")
+  return (isWord(units[at - 1]) !== isWord(units[at])) === (edge === "boundary")
 }
 
 /** One match of a pattern in a text: all its threads advance together. */
@@ -193,26 +224,30 @@ class Match {
 const reads = (instruction: Instruction, unit: number): boolean =>
   instruction.op === "set" && instruction.has(unit)
 
-const unitsOf = (text: string, isUnicode: boolean): readonly number[] =>
-  isUnicode
-    ? Array.from(text, (char) => char.codePointAt(0)!)
-    : Array.from({ length: text.length }, (_, i) => text.charCodeAt(i))
-
 /**
  * Compiles a pattern of ECMAScript, also with lookarounds, whose matches never backtrack. Throws
  * `PatternRefused` for references to groups and too many repetitions.
  */
 export const linearPattern = (pattern: string): LinearPattern => {
-  const { node, isUnicode } = patternSyntax(pattern)
   const writer = new Writer()
-  const program = writer.program(node, false)
+  const program = compiled(writer, pattern)
   return (text, effort) => {
+    const units = Array.from(text, (char) => char.codePointAt(0)!)
     let isFound = false
-    new Match(unitsOf(text, isUnicode), writer.looks, effort).scan(program, () => {
+    new Match(units, writer.looks, effort).scan(program, () => {
       isFound = true
       return true
     })
     return isFound
+  }
+}
+
+const compiled = (writer: Writer, pattern: string): Program => {
+  try {
+    return writer.program(parse(pattern), false)
+  } catch (cause) {
+    if (cause instanceof RangeError) throw new PatternRefused("it is nested too deeply")
+    throw cause
   }
 }
 

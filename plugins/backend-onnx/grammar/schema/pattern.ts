@@ -18,8 +18,8 @@ export { PatternRefused }
  * dash beside a class (`[\w-.]`).
  */
 const inUnicodeMode = (pattern: string): string => {
-  const tokens = pattern.match(/\\[\s\S]|\{\d+(?:,\d*)?\}|[\s\S]/gu) ?? []
-  const isClass = (token = "") => /^\\[dwsDWSpP]$/.test(token)
+  const tokens = pattern.match(/\\[pPu]\{\w[\w=]*\}|\\[\s\S]|\{\d+(?:,\d*)?\}|[\s\S]/gu) ?? []
+  const isClass = (token = "") => /^\\(?:[dwsDWS]$|[pP]\{)/.test(token)
   let isInClass = false
   return tokens
     .map((token, i) => {
@@ -65,7 +65,8 @@ const isPattern = (pattern: string): boolean => {
   }
 }
 
-const parse = (pattern: string): PatternNode =>
+/** Parses an ECMAScript pattern. Throws `PatternRefused`. */
+export const parse = (pattern: string): PatternNode =>
   isPattern(pattern) ? parsePattern(pattern) : refuse("it is no regular expression")
 
 /** Returns the ECMAScript pattern that matches where this one does not. */
