@@ -86,8 +86,8 @@ const impossible = refusal("", "", "no document satisfies the schema")
 
 const attempt = (vocabulary: SharedVocabulary, grammar: Grammar, text: string): Verdict => {
   try {
-    tryGrammar(vocabulary, grammar.kind, text)
-    return { result: "ok", grammar }
+    const { isHeavy } = tryGrammar(vocabulary, grammar.kind, text)
+    return { result: "ok", grammar: isHeavy ? { ...grammar, isHeavy } : grammar }
   } catch (cause) {
     if (!(cause instanceof GrammarFailed)) throw cause
     const message = shortOf(cause.message)

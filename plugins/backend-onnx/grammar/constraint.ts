@@ -5,7 +5,7 @@ import type { Json } from "../../../core/json.ts"
  * `json_object`). `lark`: a grammar in llguidance's
  * variant of Lark, in which `%json {...}` stands for a document.
  */
-export type Grammar =
+export type Grammar = (
   | { readonly kind: "schema"; readonly schema: Json }
   | {
       readonly kind: "lark"
@@ -15,6 +15,10 @@ export type Grammar =
       /** The documents within the answer that are checked on finished values, too. */
       readonly documents?: readonly EmbeddedDocument[]
     }
+) & {
+  /** Compiling it, or one of its masks, takes long enough for others to notice. */
+  readonly isHeavy?: boolean
+}
 
 /** A document within an answer whose other text is fixed from `trigger` on. */
 export interface EmbeddedDocument {

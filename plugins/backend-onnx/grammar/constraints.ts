@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads"
-import { GrammarFailed } from "../sampling/token-mask.ts"
+import { GrammarFailed, GrammarLate } from "../sampling/token-mask.ts"
 import type { Constraint, Constraints, Grammar } from "./constraint.ts"
 import {
   type GrammarThreadData,
@@ -180,8 +180,8 @@ class ThreadConstraint implements EngineConstraint {
     if (failure !== undefined) throw new GrammarFailed(failure)
   }
 
-  private lost(): GrammarFailed {
+  private lost(): GrammarLate {
     void this.thread.terminate()
-    return new GrammarFailed("the thread of the grammars does not answer")
+    return new GrammarLate()
   }
 }

@@ -84,6 +84,23 @@ const handle = (message: ToGrammarThread): void => {
   }
 }
 
+/** What waits until an answer's grammar is compiled: one at a time, between others' masks. */
+const opening = new Map<number, ToGrammarThread[]>()
+
+const receive = (message: ToGrammarThread): void => {
+  const { id } = message
+  if (message.type === "open") opening.set(id, [message])
+  else if (message.type === "release" && opening.delete(id)) return
+  else if (opening.has(id)) opening.get(id)!.push(message)
+  else handle(message)
+}
+
+const openNext = (): void => {
+  const [id, messages] = opening.entries().next().value!
+  opening.delete(id)
+  for (const message of messages) handle(message)
+}
+
 /**
  * Serves messages, and searches between them, without ever returning to the event loop: it sleeps on shared memory and reads
  * the port synchronously, so that a wake-up costs microseconds. The thread ends by being
@@ -97,8 +114,9 @@ const serve = (signal: Int32Array): never => {
       received;
       received = receiveMessageOnPort(parentPort!)
     )
-      handle(received.message as ToGrammarThread)
-    if (searches.size > 0) searchOn()
+      receive(received.message as ToGrammarThread)
+    if (opening.size > 0) openNext()
+    else if (searches.size > 0) searchOn()
     else Atomics.wait(signal, 0, seen)
   }
 }

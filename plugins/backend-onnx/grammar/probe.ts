@@ -12,7 +12,8 @@ const walks: readonly Prefer[] = ["long", "short", "any"]
 
 /**
  * Writes a few documents by chance, and so computes masks in many states of a grammar. Throws
- * `GrammarFailed` where one takes more than the instance's limits. Returns the number of masks.
+ * `GrammarFailed` where one takes more than the instance's limits. Returns the
+ * time of the longest one.
  */
 export const probe = (
   instance: GrammarInstance,
@@ -20,14 +21,15 @@ export const probe = (
   vocabulary: GrammarVocabulary,
   mostSteps: number,
 ): number => {
-  let masks = 0
+  let longestMs = 0
   for (const [seed, prefer] of walks.entries()) {
     const random = seededRandom(seed)
     const matcher = instance.clone(from)
     try {
       for (let step = 0; step < mostSteps; step++) {
+        const startedMs = performance.now()
         const mask = instance.mask(matcher)
-        masks++
+        longestMs = Math.max(longestMs, performance.now() - startedMs)
         const token = choose(mask, vocabulary, prefer, random)
         if (token === undefined) break
         instance.consume(matcher, token)
@@ -36,7 +38,7 @@ export const probe = (
       instance.free(matcher)
     }
   }
-  return masks
+  return longestMs
 }
 
 /** Returns an allowed token that is text; undefined: none. */

@@ -32,6 +32,7 @@ test("light grammars share one thread, and a heavy one is never compiled there",
     schema({ type: "array", minItems: 100_000 }),
     schema({ type: "string", minLength: 10_000 }),
     { kind: "lark", lark: 'start: start start | "a"', isCustom: true } as const,
+    { ...light("c"), isHeavy: true },
   ].map(open)
   expect(honest[0]).toBe(honest[1])
   for (const thread of hostile) expect(thread).not.toBe(honest[0])

@@ -49,7 +49,8 @@ export class ThreadChoice<Thread extends AnswerThread> {
   for(grammar: Grammar): Thread {
     const isLark = grammar.kind === "lark"
     const text = isLark ? grammar.lark : JSON.stringify(grammar.schema)
-    if ((isLark && grammar.isCustom) || isHeavy(text)) return this.heavyThread(text)
+    const isKnownHeavy = grammar.isHeavy || (isLark && grammar.isCustom)
+    if (isKnownHeavy || isHeavy(text)) return this.heavyThread(text)
     if (this.light?.ended !== false) this.light = this.start()
     return this.light
   }

@@ -20,6 +20,9 @@ const textSteps = 24
 const manyRepeats = 50
 const keptTexts = 4_096
 
+/** What others should not wait for. It only decides which thread follows an answer. */
+const heavyMs = 10
+
 /** Where no model is named: a token for each byte. */
 export const byteTokens: SharedVocabulary = { ...byteVocabulary(), digest: "bytes" }
 
@@ -41,18 +44,20 @@ const instanceOf = (vocabulary: SharedVocabulary): GrammarInstance => {
   return instance
 }
 
-/** Compiles a grammar and walks through it. Throws `GrammarFailed`. */
+/** Compiles a grammar and walks through it; returns the longest time of a call. */
 const attempt = (
   vocabulary: SharedVocabulary,
   kind: Grammar["kind"],
   text: string,
   steps: number,
-): void => {
+): number => {
   const instance = instanceOf(vocabulary)
   try {
+    const startedMs = performance.now()
     const matcher = instance.compile(kind, text)
+    const compileMs = performance.now() - startedMs
     try {
-      probe(instance, matcher, vocabulary, steps)
+      return Math.max(compileMs, probe(instance, matcher, vocabulary, steps))
     } finally {
       instance.free(matcher)
     }
@@ -66,13 +71,15 @@ const attempt = (
 /**
  * Compiles a grammar over a model's tokens and writes a few documents by chance, so that what would
  * fail in the middle of an answer fails before. The limits are stricter than those of answers.
- * Throws `GrammarFailed`.
+ * Returns whether compiling or a mask takes long. Throws `GrammarFailed`.
  */
 export const tryGrammar = (
   vocabulary: SharedVocabulary,
   kind: Grammar["kind"],
   text: string,
-): void => attempt(vocabulary, kind, text, grammarSteps)
+): { readonly isHeavy: boolean } => ({
+  isHeavy: attempt(vocabulary, kind, text, grammarSteps) > heavyMs,
+})
 
 /** Returns why a text fails in the middle, by itself; undefined: it does not, or is impossible. */
 const failureOfText = (vocabulary: SharedVocabulary, text: string): string | undefined => {

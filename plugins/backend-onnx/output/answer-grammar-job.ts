@@ -107,11 +107,11 @@ const compiled = (
   isStrict: boolean,
   param: string,
   vocabulary: SharedVocabulary,
-): Enforced & { readonly schema: Json } => {
+): Enforced & { readonly schema: Json; readonly isHeavy: boolean } => {
   const found = compileJob({ kind: "schema", schema, isStrict, vocabulary })
   if (found.result !== "ok") throw new Failed(found, param)
   const kept = found.grammar.kind === "schema" ? found.grammar.schema : schema
-  return { schema: kept, ...enforcedOf(found, kept) }
+  return { schema: kept, isHeavy: found.grammar.isHeavy === true, ...enforcedOf(found, kept) }
 }
 
 const argumentsOf = (
@@ -139,7 +139,7 @@ const paramOf = (format: AnswerGrammarInput["responseFormat"]): string =>
 const documentOf = ({
   responseFormat: format,
   vocabulary,
-}: AnswerGrammarInput): Wanted["document"] => {
+}: AnswerGrammarInput): ReturnType<typeof compiled> | undefined => {
   const schema = documentSchema(format)
   return schema === undefined
     ? undefined
@@ -194,9 +194,13 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
     ...(document && { document }),
     ...(text && { text }),
   })
-  if (constrained?.grammar.kind !== "lark") return constrained
+  const weighed = ({ isHeavy = false }: { readonly isHeavy?: boolean } = {}) =>
+    constrained && isHeavy
+      ? { ...constrained, grammar: { ...constrained.grammar, isHeavy } }
+      : constrained
+  if (constrained?.grammar.kind !== "lark") return weighed(document)
   const whole = compileJob({ ...constrained.grammar, vocabulary: input.vocabulary })
-  if (whole.result === "ok") return constrained
+  if (whole.result === "ok") return weighed(whole.grammar)
   throw text ? textFailure(whole, paramOf(input.responseFormat)) : new Failed(whole, "tools")
 }
 

@@ -1,6 +1,16 @@
 /** A grammar did not compile within its bounds, or failed while it constrained an answer. */
 export class GrammarFailed extends Error {
-  override readonly name = "GrammarFailed"
+  override readonly name: string = "GrammarFailed"
+  readonly why: "grammar" | "grammarLate" | "deadEnd" = "grammar"
+}
+
+/** The thread of a grammar did not answer in time, which says nothing about the grammar. */
+export class GrammarLate extends GrammarFailed {
+  override readonly why = "grammarLate"
+
+  constructor() {
+    super("the thread of the grammars does not answer")
+  }
 }
 
 /**
@@ -8,6 +18,8 @@ export class GrammarFailed extends Error {
  * made anew led out of it.
  */
 export class DeadEnd extends GrammarFailed {
+  override readonly why = "deadEnd"
+
   constructor() {
     super("no valid document was found from here on")
   }

@@ -2,7 +2,7 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads"
 import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
 import { openDecoderEngine } from "../generation/open-decoder-engine.ts"
 import { guardSessions } from "../onnx/onnx-session.ts"
-import { DeadEnd, GrammarFailed } from "../sampling/token-mask.ts"
+import { GrammarFailed } from "../sampling/token-mask.ts"
 import type { OpenEngine } from "./open-engine.ts"
 import type { FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
 import { Scheduler } from "./scheduler.ts"
@@ -37,9 +37,7 @@ const serve = <Job, Event, Info, Started>(
           type: "failed",
           id,
           message: textOf(cause),
-          ...(cause instanceof GrammarFailed && {
-            why: cause instanceof DeadEnd ? "deadEnd" : "grammar",
-          }),
+          ...(cause instanceof GrammarFailed && { why: cause.why }),
         }),
     },
   )

@@ -151,7 +151,7 @@ test("a grammar that is lost is named as the reason, and the next one is served"
     }) as DecoderRequest
   expect(
     await failureOf(Stream.runDrain(engine.run(asking("start: nothing"), options))),
-  ).toMatchObject({ code: "backend_error", message: expect.stringContaining("grammar") })
+  ).toMatchObject({ code: "schema_not_satisfied", message: expect.stringContaining("grammar") })
   expect(
     await Effect.runPromise(Stream.runCollect(engine.run(asking('start: "a" | "b"'), options))),
   ).toContain("finish")

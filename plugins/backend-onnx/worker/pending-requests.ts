@@ -5,13 +5,14 @@ import type { FromThread, Priority, StageTime } from "./protocol.ts"
 export const retryAfterMs = 1_000
 
 type Failed = Extract<FromThread<never, never>, { readonly type: "failed" }>
-/** A dead end is the schema's and the model's, not the engine's. */
+/** A dead end or a grammar that fails is the schema's and the model's, not the engine's. */
 const failures = {
   engine: apiError("backend_error"),
   grammar: apiError(
-    "backend_error",
-    "The grammar that keeps the answer to its schema or tools failed, so the answer was ended.",
+    "schema_not_satisfied",
+    "The grammar that keeps the answer to its schema or tools became too complex, so the answer was ended; it is not charged.",
   ),
+  grammarLate: apiError("server_busy"),
   deadEnd: apiError("schema_not_satisfied"),
 }
 

@@ -75,7 +75,7 @@ export type FromThread<Event, Info> =
       readonly type: "failed"
       readonly id: number
       readonly message: string
-      readonly why?: "grammar" | "deadEnd"
+      readonly why?: "grammar" | "grammarLate" | "deadEnd"
     }
 
 /** Duration of a stage, which any job may report. */
