@@ -5,9 +5,10 @@ import { applicators } from "./arrays.ts"
 import { uncounted } from "./counts.ts"
 import type { SchemaLocation } from "./document.ts"
 import { isCount, isObject, isTexts, type JsonObject } from "./json-value.ts"
+import { anyPattern, areApart } from "./name-patterns.ts"
 import { wholePattern } from "./pattern.ts"
 import { allOf, anyOf, type EnforcedSchema, type Keywords, type Reading } from "./reading.ts"
-import { anyPattern, readUnevaluated } from "./unevaluated.ts"
+import { readUnevaluated } from "./unevaluated.ts"
 
 const isTrue = (schema: unknown): boolean =>
   schema === true || (isObject(schema) && Object.keys(schema).length === 0)
@@ -31,20 +32,21 @@ const propertiesOf = (of: Keywords): Map<string, EnforcedSchema> => {
   return new Map(Object.keys(properties ?? {}).map((name) => [name, of.read("properties", name)]))
 }
 
-const patternsOf = (of: Keywords): Map<string, EnforcedSchema> => {
+const patternsOf = (of: Keywords, { options }: Reading): Map<string, EnforcedSchema> => {
   const patterns = of.value("patternProperties", isObject, "an object of schemas")
   if (!patterns) return new Map()
   const each = Object.keys(patterns).map(
     (pattern) => [pattern, of.read("patternProperties", pattern)] as const,
   )
-  const whole = anyPattern(Object.keys(patterns))
-  if (whole === undefined) {
+  const whole = each.length === 0 ? "" : anyPattern(Object.keys(patterns))
+  if (whole === undefined || (!options.isWritingPatterns && each.length > 0)) {
     of.guard("patternProperties")
     return new Map()
   }
-  if (areApart(Object.keys(patterns))) {
+  const written = each.map(([pattern, schema]) => [wholePattern(pattern), schema] as const)
+  if (areApart(written.map(([pattern]) => pattern))) {
     of.enforce("patternProperties")
-    return new Map(each.map(([pattern, schema]) => [wholePattern(pattern), schema]))
+    return new Map(written)
   }
   // llguidance takes no patterns that a name may match several of
   of.guard(
@@ -52,23 +54,6 @@ const patternsOf = (of: Keywords): Map<string, EnforcedSchema> => {
     "names that several patterns match are checked when they are written",
   )
   return new Map([[whole, anyOf(each.map(([, schema]) => schema))]])
-}
-
-/** The characters that each name begins with that matches a pattern. */
-const prefix = /^\^((?:[\w\-/@:~ ]|\\[.\-/$])+)/
-
-/** Whether certainly no name matches two of the patterns. */
-const areApart = (patterns: readonly string[]): boolean => {
-  if (patterns.length <= 1) return true
-  const beginnings = patterns.map((pattern) => {
-    const found = pattern.includes("|") ? undefined : prefix.exec(pattern)
-    const isRepeated = found && /^[*?+{]/.test(pattern.slice(found[0].length))
-    const text = found ? found[1]!.replaceAll("\\", "") : ""
-    return isRepeated ? text.slice(0, -1) : text
-  })
-  return beginnings.every((one, i) =>
-    beginnings.every((other, k) => k === i || !(one.startsWith(other) || other.startsWith(one))),
-  )
 }
 
 const restOf = (of: Keywords, reading: Reading): { rest: EnforcedSchema; more: EnforcedSchema } => {
@@ -103,7 +88,7 @@ const namesSchema = (document: Reading["document"], place: SchemaLocation): Json
  * Restricts names by `enum` or `pattern`, where nothing else is said about them; what remains is
  * checked when a name is written.
  */
-const limitNames = (of: Keywords, document: Reading["document"], shape: Shape): void => {
+const limitNames = (of: Keywords, { document, options }: Reading, shape: Shape): void => {
   if (!of.has("propertyNames")) return
   const place = of.inside("propertyNames")
   const names = namesSchema(document, place)
@@ -120,7 +105,10 @@ const limitNames = (of: Keywords, document: Reading["document"], shape: Shape): 
   const isPlain = shape.patterns.size === 0 && isObject(names)
   const listed = isPlain && Array.isArray(names.enum) ? names.enum.filter(isAllowed) : undefined
   const pattern =
-    isPlain && !listed && (shape.rest === true || shape.properties.size === 0)
+    isPlain &&
+    !listed &&
+    options.isWritingPatterns &&
+    (shape.rest === true || shape.properties.size === 0)
       ? patternOf(names)
       : undefined
   if (names === false || listed || (pattern !== undefined && takesTexts && rules.length === 1))
@@ -244,12 +232,12 @@ export const readObject = (of: Keywords, reading: Reading): EnforcedSchema => {
   const required = [...new Set(of.value("required", isTexts, "a list of names") ?? [])]
   if (of.has("required")) of.enforce("required")
   const properties = propertiesOf(of)
-  const patterns = patternsOf(of)
+  const patterns = patternsOf(of, reading)
   // patterns that are not written leave their properties open
   const isLoose = patterns.size === 0 && Object.keys(of.schema.patternProperties ?? {}).length > 0
   const { rest, more } = restOf(of, reading)
   const shape: Shape = { properties, patterns, rest: isLoose ? true : rest, required }
-  limitNames(of, reading.document, shape)
+  limitNames(of, reading, shape)
   const counted = countProperties(of, shape)
   return allOf([
     reading.options.isCounting ? counted : uncounted(of, counted),

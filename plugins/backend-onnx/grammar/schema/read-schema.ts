@@ -8,6 +8,7 @@ import { type Reference, SchemaDocument, type SchemaLocation } from "./document.
 import { type Guards, unjudgeable } from "./guards.ts"
 import { isObject, isTexts, type JsonType, typesOfJson } from "./json-value.ts"
 import { handled, keywordsOf } from "./known-keywords.ts"
+import { overlapsPatterns } from "./name-patterns.ts"
 import { readNumber } from "./numbers.ts"
 import { readObject } from "./objects.ts"
 import { child } from "./pointer.ts"
@@ -60,10 +61,12 @@ const waysTried = [300, 30, 0]
 export const readSchema = (schema: Json): ReadSchema => {
   let ways = 0
   let isCounting = true
+  let isWritingPatterns = true
   for (;;) {
     const mostWays = waysTried[ways]!
-    const found = new Reader(schema, { mostWays, isCounting }).whole()
+    const found = new Reader(schema, { mostWays, isCounting, isWritingPatterns }).whole()
     if (isCounting && losesCounts(found.enforced)) isCounting = false
+    else if (isWritingPatterns && overlapsPatterns(found.enforced)) isWritingPatterns = false
     else if (mostWays > 0 && tooManyWays(found.enforced)) ways++
     else return found
   }

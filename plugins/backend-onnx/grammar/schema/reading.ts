@@ -14,6 +14,8 @@ export interface ReadingOptions {
   readonly mostWays: number
   /** Whether `minProperties` and `maxProperties` are left to llguidance where it can count. */
   readonly isCounting: boolean
+  /** Whether patterns of names are written. */
+  readonly isWritingPatterns: boolean
 }
 
 /** What the readers of keywords share. */

@@ -2,7 +2,8 @@ import type { Json } from "../../../../core/json.ts"
 import type { SchemaLocation } from "./document.ts"
 import { subschemas } from "./guards.ts"
 import { isObject, type JsonObject } from "./json-value.ts"
-import { PatternRefused, wholePattern } from "./pattern.ts"
+import { anyPattern, areApart } from "./name-patterns.ts"
+import { wholePattern } from "./pattern.ts"
 import type { EnforcedSchema, Keywords, Reading } from "./reading.ts"
 
 /** Keywords that apply a schema to the same value; of those that may not hold, the second. */
@@ -54,33 +55,33 @@ const leavesNothing = (schema: JsonObject): boolean =>
  * Reads `unevaluatedProperties` beside keywords that evaluate properties: names that none of them
  * evaluates satisfy it, which is all where each of them surely holds, and else checked in the end.
  */
-export const readUnevaluated = (of: Keywords, { document }: Reading): EnforcedSchema => {
+export const readUnevaluated = (of: Keywords, reading: Reading): EnforcedSchema => {
   const keyword = "unevaluatedProperties"
-  const { names, patterns, rest, isCertain } = evaluatedBy(document, of.place)
+  const { names, patterns, rest, isCertain } = evaluatedBy(reading.document, of.place)
   if (rest === "certain") {
     of.enforce(keyword, "nothing is left for it")
     return true
   }
-  const whole = anyPattern([...patterns])
-  if (rest === "no" && isCertain && whole !== undefined) of.enforce(keyword)
+  const whole = wholePatterns([...patterns], reading)
+  if (rest === "no" && isCertain && whole) of.enforce(keyword)
   else of.guard(keyword)
-  if (rest === "perhaps" || whole === undefined) return true
+  if (rest === "perhaps" || !whole) return true
+  const all = (list: readonly string[]) => Object.fromEntries(list.map((name) => [name, true]))
   return {
     type: "object",
-    ...(names.size > 0 && {
-      properties: Object.fromEntries([...names].map((name) => [name, true])),
-    }),
-    ...(patterns.size > 0 && { patternProperties: { [whole]: true } }),
+    ...(names.size > 0 && { properties: all([...names]) }),
+    ...(whole.length > 0 && { patternProperties: all(whole) }),
     additionalProperties: of.read(keyword),
   }
 }
 
-/** Returns one pattern for whole names; undefined where one of them can't be read. */
-export const anyPattern = (patterns: readonly string[]): string | undefined => {
-  try {
-    return `^(?:${patterns.map((pattern) => wholePattern(pattern).slice(1, -1)).join("|")})$`
-  } catch (cause) {
-    if (!(cause instanceof PatternRefused)) throw cause
-    return undefined
-  }
+/** The patterns as those who evaluate write them; undefined: they can't be written beside them. */
+const wholePatterns = (
+  patterns: readonly string[],
+  { options }: Reading,
+): readonly string[] | undefined => {
+  if (patterns.length === 0) return []
+  if (!options.isWritingPatterns || anyPattern(patterns) === undefined) return undefined
+  const whole = patterns.map(wholePattern)
+  return areApart(whole) ? whole : undefined
 }
