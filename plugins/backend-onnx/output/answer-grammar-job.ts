@@ -163,7 +163,7 @@ const textFailure = (failed: NotCompiled, param: string): TextFailed => {
   if (failed.result === "refused" && failed.keyword === "")
     return new TextFailed("no text satisfies it", true, param)
   const at = /^(?:at )?(\d+)\(\d+\): (.*)$/.exec(failed.reason)
-  return at
+  return at && !/too (?:big|large|many)/.test(failed.reason)
     ? new TextFailed(`line ${at[1]}: ${at[2]}`, true, param)
     : new TextFailed(`it is too complex: ${failed.reason}`, false, param)
 }

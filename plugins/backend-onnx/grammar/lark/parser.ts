@@ -1,3 +1,4 @@
+import { repeatsIn } from "../thread-choice.ts"
 import { beyond, broken, type LarkToken, larkTokens, objectOf } from "./tokens.ts"
 
 /** What a rule is made of, as far as it matters for whether it ends. */
@@ -274,6 +275,8 @@ class Parser {
     if (kind === "special")
       beyond(line, `tokens by their name or number (${text}) are not supported`)
     if (kind === "reference") beyond(line, `other grammars (${text}) can't be referred to`)
+    if (kind === "pattern" && repeatsIn(text) > mostRepeats)
+      beyond(line, `repetitions in a pattern that multiply to more than ${mostRepeats}`)
     const isJson = kind === "directive" && text === "%json"
     if (!isJson && !["rule", "terminal", "string", "pattern"].includes(kind))
       this.unexpected("a name, a string, a pattern or a group")

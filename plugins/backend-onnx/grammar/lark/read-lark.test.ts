@@ -117,6 +117,7 @@ age: %json {
     ["start: A\nA: /a/ & ~/b/ /c/", "& is supported where all but one"],
     ["start: A\nA: ~(~/a/ | ~/b/)", "line 2: ~ of what has & or ~ itself"],
     ["start: A\nA: ~B\nB: [C]\nC: ~/a/", "line 2: ~ of what has & or ~ itself"],
+    ["start: /(a{1,1000}){1,1000}/", "repetitions in a pattern that multiply"],
     ['start: "a"~10001', "more than 10000 repetitions"],
     [`start: ${"(".repeat(30)}"a"${")".repeat(30)}`, "groups are nested more than 25 deep"],
     ['start: %json {"$ref": "https://example.com/x"}', 'the keyword "$ref" at /$ref'],
