@@ -99,8 +99,21 @@ const attempt = (vocabulary: SharedVocabulary, grammar: Grammar, text: string): 
   }
 }
 
-/** Tries the whole schema. What is too much is blamed on its heaviest text, if it has one. */
+/** Tries the whole schema, and where that is too much, with more left to guards. */
 const attemptSchema = (
+  vocabulary: SharedVocabulary,
+  schema: Json,
+  analysis: SchemaAnalysis,
+): Verdict => {
+  const found = attemptOnce(vocabulary, schema, analysis)
+  if (found.result === "ok" || found === impossible || analysis.plainer === undefined) return found
+  const { plainer } = analysis
+  const again = attemptSchema(vocabulary, plainer, analyseSchema(plainer))
+  return again.result === "ok" ? again : found
+}
+
+/** What is too much is blamed on the heaviest text, if there is one. */
+const attemptOnce = (
   vocabulary: SharedVocabulary,
   schema: Json,
   { enforced, texts }: SchemaAnalysis,

@@ -26,16 +26,6 @@ test("what the masks' engine would fail at in the middle of an answer is refused
       /"properties" with 600/,
     ],
     [{ enum: Array.from({ length: 2_000 }, (_, a) => ({ a })) }, /2000 objects/],
-    [{ anyOf: Array.from({ length: 10 }, () => optional(100)) }, /to choose from/],
-    [
-      {
-        allOf: [
-          optional(200),
-          { anyOf: Array.from({ length: 5 }, (_, i) => ({ type: "object", required: [`p${i}`] })) },
-        ],
-      },
-      /to choose from/,
-    ],
   ] as const) {
     expect(strict(schema), JSON.stringify(schema).slice(0, 80)).toMatchObject({
       result: "tooComplex",
@@ -43,6 +33,17 @@ test("what the masks' engine would fail at in the middle of an answer is refused
     })
     expect(loose(schema)).toMatchObject({ result: "ok" })
   }
+  // alternatives that are too many are checked on finished values
+  for (const schema of [
+    { anyOf: Array.from({ length: 10 }, () => optional(100)) },
+    {
+      allOf: [
+        optional(200),
+        { anyOf: Array.from({ length: 5 }, (_, i) => ({ type: "object", required: [`p${i}`] })) },
+      ],
+    },
+  ])
+    expect(strict(schema)).toMatchObject({ result: "ok" })
   const recursive = {
     ...optional(100),
     $defs: {},
@@ -53,11 +54,12 @@ test("what the masks' engine would fail at in the middle of an answer is refused
   }
   for (const schema of [recursive, { enum: Array.from({ length: 2_500 }, (_, i) => `v${i}`) }])
     expect(strict(schema)).toMatchObject({ result: "ok" })
-  expect(strict({ type: "integer", multipleOf: 1_001 })).toMatchObject({
-    result: "refused",
-    keyword: "multipleOf",
-  })
-  expect(strict({ type: "string", minLength: 10_001 })).toMatchObject({
+  for (const schema of [
+    { type: "integer", multipleOf: 1_001 },
+    { type: "string", minLength: 10_001 },
+  ])
+    expect(strict(schema), JSON.stringify(schema)).toMatchObject({ result: "ok" })
+  expect(strict({ type: "string", minLength: 20_001 })).toMatchObject({
     result: "refused",
     keyword: "minLength",
   })

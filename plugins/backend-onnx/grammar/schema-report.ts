@@ -3,7 +3,8 @@ import type { KeywordVerdict } from "../../../core/ports/schema-checker.ts"
 import type { Guards } from "./schema/guards.ts"
 import { isObject, type JsonObject } from "./schema/json-value.ts"
 import { namesIn } from "./schema/pointer.ts"
-import { readSchema, type TextPlace } from "./schema/read-schema.ts"
+import { readPlainer, readSchema } from "./schema/read-in-ways.ts"
+import type { TextPlace } from "./schema/read-schema.ts"
 import type { EnforcedSchema } from "./schema/reading.ts"
 
 /**
@@ -27,6 +28,8 @@ export interface SchemaAnalysis {
   readonly guards?: Guards
   /** Texts with a pattern, a format or a length. */
   readonly texts: readonly TextPlace[]
+  /** The schema with the request to leave more to guards, if it can be read so. */
+  readonly plainer?: Json
 }
 
 /**
@@ -34,13 +37,16 @@ export interface SchemaAnalysis {
  * Schema.
  */
 export const analyseSchema = (schema: Json): SchemaAnalysis => {
-  const { verdicts, enforced, guards, texts } = readSchema(schema)
+  const read = readSchema(schema)
+  const { verdicts, enforced, guards, texts } = read
+  const plainer = readPlainer(schema, read)
   return {
     keywords: verdicts,
     refused: verdicts.find(({ verdict }) => verdict === "refused"),
     enforced: asked(enforced),
     texts,
     ...(guards && { guards }),
+    ...(plainer !== undefined && { plainer }),
   }
 }
 

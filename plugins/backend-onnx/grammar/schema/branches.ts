@@ -69,23 +69,39 @@ const exclusively = (
 ): { readonly enforced: EnforcedSchema; readonly isExact: boolean } | undefined => {
   if (places.length > mostCompared) return undefined
   const negation = new Negation(reading)
+  const besides = overlapping(reading, places, known)
   let ways = 0
   const options: EnforcedSchema[] = []
   for (const [i, place] of places.entries()) {
+    const others = besides[i]!.map((j) => places[j]!)
+    if (others.length > 0 && reading.options.mostWays === 0) return undefined
     const beside = known.and(place)
-    const others = places.filter(
-      (other, j) => j !== i && !areDisjoint(reading.document, place, other, known),
-    )
     const parts = [
       restricted(read[i]!, known.kinds),
       ...(others.length > 0 ? [negation.whole(others, beside)] : []),
     ]
     const option = allOf(parts)
     if (others.length > 0) ways += alternativesOf(option)
-    if (ways > reading.options.mostWays) return undefined
+    if (ways > reading.options.mostWays || negation.isTooLarge) return undefined
     options.push(option)
   }
   return { enforced: anyOf(options), isExact: negation.isExact }
+}
+
+/** For each branch, those that may hold beside it. */
+const overlapping = (
+  reading: Reading,
+  places: readonly SchemaLocation[],
+  known: Known,
+): readonly (readonly number[])[] => {
+  const besides = places.map((): number[] => [])
+  for (const [a, place] of places.entries())
+    for (const [b, other] of places.entries())
+      if (a < b && !areDisjoint(reading.document, place, other, known)) {
+        besides[a]!.push(b)
+        besides[b]!.push(a)
+      }
+  return besides
 }
 
 const not = (of: Keywords, reading: Reading): EnforcedSchema => {
@@ -94,7 +110,7 @@ const not = (of: Keywords, reading: Reading): EnforcedSchema => {
   reading.readAside(of.inside("not"), true)
   const negation = new Negation(reading)
   const negated = negation.whole([of.inside("not")], new Known(reading.document, [of.place]))
-  const isWritten = alternativesOf(negated) <= reading.options.mostWays || negated === false
+  const isWritten = !negation.isTooLarge && alternativesOf(negated) <= reading.options.mostWays
   if (isWritten && negation.isExact) of.enforce("not")
   else of.guard("not")
   return isWritten ? negated : true

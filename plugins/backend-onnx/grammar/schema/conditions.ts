@@ -44,7 +44,8 @@ export const conditions = (
     const negation = new Negation(reading)
     const places = cases.map(({ place }) => place)
     const written = anyOf(casesOf(cases, negation.whole(places, known)))
-    const isWritten = ways * alternativesOf(written) <= reading.options.mostWays
+    const isWritten =
+      !negation.isTooLarge && ways * alternativesOf(written) <= reading.options.mostWays
     if (isWritten) ways *= alternativesOf(written)
     for (const one of cases)
       for (const keyword of ["if", "then", "else"].filter((name) => one.of.has(name)))

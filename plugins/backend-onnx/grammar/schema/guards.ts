@@ -62,7 +62,18 @@ export const unjudgeable = (
   const unread = own.map(unreadPattern).find((reason) => reason !== undefined)
   if (unread !== undefined) return `can't be kept: ${unread}`
   const inside = subschemas(document, of).filter((sub) => sub.keyword === keyword)
-  const waiting = inside.map(({ place }) => place)
+  return obstacleIn(
+    document,
+    inside.map(({ place }) => place),
+  )
+}
+
+/** The same for everything that some schemas lead to. */
+export const obstacleIn = (
+  document: SchemaDocument,
+  places: readonly SchemaLocation[],
+): string | undefined => {
+  const waiting = [...places]
   const seen = new Set(waiting.map(({ path }) => path))
   for (let place = waiting.pop(); place; place = waiting.pop()) {
     const reason = isObject(place.schema) ? unreadable(document, place) : undefined

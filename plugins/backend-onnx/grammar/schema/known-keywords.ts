@@ -1,4 +1,5 @@
-import type { JsonType } from "./json-value.ts"
+import type { Json } from "../../../../core/json.ts"
+import { isObject, isTexts, type JsonType } from "./json-value.ts"
 
 /** Keywords that apply to values of one type only. */
 export const keywordsOf: Readonly<Record<JsonType, readonly string[]>> = {
@@ -49,3 +50,11 @@ export const handled = new Set([
   "$recursiveRef",
   ...Object.values(keywordsOf).flat(),
 ])
+
+/** Keywords whose schemas are merged with all others of a schema. */
+export const combining = ["$ref", "$dynamicRef", "$recursiveRef", "anyOf", "oneOf", "allOf"]
+
+/** Keywords that hold names of properties, as a list or as keys. */
+export const namingKeywords = ["properties", "required", "dependentRequired", "dependentSchemas"]
+export const namesIn = (value: Json): readonly string[] =>
+  isTexts(value) ? value : isObject(value) ? Object.keys(value) : []

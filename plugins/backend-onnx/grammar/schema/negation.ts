@@ -10,7 +10,8 @@ import { violatedNumber, violatedText } from "./negated-scalars.ts"
 import { exceptValues, isValued, listed } from "./negated-values.ts"
 import { allOf, type EnforcedSchema, type Reading } from "./reading.ts"
 
-const mostSteps = 2_000
+/** The maximum number of steps of one negation, which is about the size of what is written. */
+const mostSteps = 500
 const deepest = 40
 /** Combinations of two branches of a negated `oneOf` that are written out. */
 const mostPairs = 100
@@ -51,6 +52,12 @@ export class Negation implements Negating {
   /** Whether nothing was replaced by more than it should be. */
   isExact = true
   private steps = 0
+
+  /** Whether it is not worth to be written. */
+  get isTooLarge(): boolean {
+    return this.steps > mostSteps || this.reading.negationSteps <= 0
+  }
+
   private readonly open: string[] = []
   /** Targets of references that lead back to themselves, with the names of their negations. */
   private readonly recursive = new Map<string, { readonly name: string; place: SchemaLocation }>()
@@ -77,8 +84,9 @@ export class Negation implements Negating {
     const { schema } = place
     if (!isObject(schema)) return schema === false ? ofKinds(known.kinds) : false
     if (known.kinds.size === 0) return false
-    if (++this.steps > mostSteps || this.open.length > deepest)
-      return this.loosely(ofKinds(known.kinds))
+    if (this.isTooLarge || this.open.length > deepest) return this.loosely(ofKinds(known.kinds))
+    this.steps++
+    this.reading.negationSteps--
     if (isValued(schema)) return exceptValues(this, [place], known)
     const { values } = known
     if (values)

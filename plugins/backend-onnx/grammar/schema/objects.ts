@@ -249,7 +249,11 @@ export const readObject = (of: Keywords, reading: Reading): EnforcedSchema => {
 /** Reads dependencies: either the property is absent, or its dependency holds. */
 const dependent = (of: Keywords, reading: Reading): readonly EnforcedSchema[] => {
   const found = dependencies(reading.document, of.place, of.schema)
-  for (const keyword of new Set(found.map((one) => one.keyword))) of.enforce(keyword)
+  // each of them doubles the alternatives
+  const isWritten = found.length <= 1 || 2 ** found.length <= reading.options.mostWays
+  for (const keyword of new Set(found.map((one) => one.keyword)))
+    isWritten ? of.enforce(keyword) : of.guard(keyword)
+  if (!isWritten) return []
   return found.map(({ name, needs, rule }) => {
     const present: EnforcedSchema = {
       type: "object",

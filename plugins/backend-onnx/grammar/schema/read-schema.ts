@@ -2,13 +2,11 @@ import type { Json } from "../../../../core/json.ts"
 import type { KeywordVerdict } from "../../../../core/ports/schema-checker.ts"
 import { readArray } from "./arrays.ts"
 import { branches } from "./branches.ts"
-import { losesCounts } from "./counts.ts"
 import { Aside, type Definition, Definitions, Verdicts } from "./definitions.ts"
 import { type Reference, SchemaDocument, type SchemaLocation } from "./document.ts"
-import { type Guards, unjudgeable } from "./guards.ts"
+import { type Guards, obstacleIn, unjudgeable } from "./guards.ts"
 import { isObject, isTexts, type JsonType, typesOfJson } from "./json-value.ts"
-import { handled, keywordsOf } from "./known-keywords.ts"
-import { overlapsPatterns } from "./name-patterns.ts"
+import { combining, handled, keywordsOf, namesIn, namingKeywords } from "./known-keywords.ts"
 import { readNumber } from "./numbers.ts"
 import { readObject } from "./objects.ts"
 import { child } from "./pointer.ts"
@@ -26,7 +24,6 @@ import {
 import { endlessPart, mostDocumentBytes } from "./smallest.ts"
 import { readText } from "./texts.ts"
 import { readValues } from "./values.ts"
-import { tooManyWays } from "./ways.ts"
 
 /**
  * The maximum number of subschemas; larger schemas are not written by people, and nobody waits for
@@ -44,6 +41,8 @@ export interface ReadSchema {
   /** What is checked beside it on finished values. Absent: the enforced schema is all. */
   readonly guards?: Guards
   readonly texts: readonly TextPlace[]
+  /** The way in which it was read. */
+  readonly way: number
 }
 
 /** A text whose states are worth a trial of their own. */
@@ -54,25 +53,7 @@ export interface TextPlace {
   readonly schema: EnforcedSchema
 }
 
-/** How many alternatives a keyword is written out to; fewer where those are too many in all. */
-const waysTried = [300, 30, 0]
-
-/** Throws `SchemaInvalid`. */
-export const readSchema = (schema: Json): ReadSchema => {
-  let ways = 0
-  let isCounting = true
-  let isWritingPatterns = true
-  for (;;) {
-    const mostWays = waysTried[ways]!
-    const found = new Reader(schema, { mostWays, isCounting, isWritingPatterns }).whole()
-    if (isCounting && losesCounts(found.enforced)) isCounting = false
-    else if (isWritingPatterns && overlapsPatterns(found.enforced)) isWritingPatterns = false
-    else if (mostWays > 0 && tooManyWays(found.enforced)) ways++
-    else return found
-  }
-}
-
-class Reader implements Reading {
+export class Reader implements Reading {
   readonly document: SchemaDocument
   readonly options: ReadingOptions
   private readonly verdicts = new Verdicts()
@@ -82,7 +63,9 @@ class Reader implements Reading {
   private readonly pathOf = new Map<EnforcedSchema, string>()
   /** What is read aside at the moment. */
   private aside: Aside | undefined
+  private isJudgeable: boolean | undefined
   private readAsides = 0
+  negationSteps = 3_000
   private schemas = 0
   private depth = 0
 
@@ -91,7 +74,7 @@ class Reader implements Reading {
     this.options = options
   }
 
-  whole(): ReadSchema {
+  whole(): Omit<ReadSchema, "way"> {
     const root = this.read(this.document.root)
     const defs = this.definitions.readAll(
       (place) => this.read(place),
@@ -132,7 +115,9 @@ class Reader implements Reading {
   }
 
   guard(place: SchemaLocation, keyword: string, reason: string): void {
-    const obstacle = unjudgeable(this.document, place, keyword)
+    // most documents have no obstacle anywhere
+    this.isJudgeable ??= obstacleIn(this.document, [this.document.root]) === undefined
+    const obstacle = this.isJudgeable ? undefined : unjudgeable(this.document, place, keyword)
     if (obstacle !== undefined) {
       this.say(place, keyword, "refused", obstacle)
       return
@@ -199,7 +184,7 @@ class Reader implements Reading {
     if (this.depth > deepest)
       throw new SchemaInvalid(place.path, `the schema is nested deeper than ${deepest}`)
     for (const keyword of namingKeywords)
-      if (namesOf(schema[keyword]).some((name) => /\p{Cs}/u.test(name)))
+      if (namesIn(schema[keyword]).some((name) => /\p{Cs}/u.test(name)))
         throw new SchemaInvalid(child(place.path, keyword), "a name holds half a surrogate pair")
     const enforced = this.readObject(new Keywords(this, place), isWithoutConditions)
     this.depth--
@@ -211,12 +196,30 @@ class Reader implements Reading {
     for (const keyword of Object.keys(of.schema)) if (!handled.has(keyword)) of.note(keyword)
     for (const keyword of this.document.ignoredIn(of.place))
       of.note(keyword, "means nothing beside $ref before draft 2019-09")
-    return allOf(
-      readValues(of, this.document) ?? [
-        this.byType(of),
-        ...this.references(of),
-        ...branches(of, this, isWithoutConditions),
-      ],
+    const listed = readValues(of, this.document)
+    if (listed) return allOf(listed)
+    if (!this.options.isMerging && combining.some((keyword) => of.has(keyword)))
+      return this.singlePart(of)
+    return allOf([
+      this.byType(of),
+      ...this.references(of),
+      ...branches(of, this, isWithoutConditions),
+    ])
+  }
+
+  /** Reads the keywords of one part, and leaves all others to guards: nothing is merged. */
+  private singlePart(of: Keywords): EnforcedSchema {
+    const isPlain = Object.values(keywordsOf).some((all) => all.some((one) => of.has(one)))
+    const kept = isPlain ? undefined : combining.find((one) => of.has(one))
+    const others = [...combining, "not", "if", "then", "else", ...(kept ? ["type"] : [])]
+    for (const keyword of others) if (of.has(keyword) && keyword !== kept) of.guard(keyword)
+    if (kept === undefined) return this.byType(of)
+    if (kept.endsWith("Ref") || kept === "$ref") return this.references(of)[0]!
+    const { isChoosing } = this.options
+    if (kept !== "anyOf" || !isChoosing) of.guard(kept)
+    if (kept === "allOf") return of.read(kept, 0)
+    return (
+      !isChoosing || anyOf((of.schema[kept] as readonly Json[]).map((_, i) => of.read(kept, i)))
     )
   }
 
@@ -293,8 +296,3 @@ class Reader implements Reading {
     return { $ref: `#/$defs/${name}` }
   }
 }
-
-/** Keywords that hold names of properties, as a list or as keys. */
-const namingKeywords = ["properties", "required", "dependentRequired", "dependentSchemas"]
-const namesOf = (value: Json): readonly string[] =>
-  isTexts(value) ? value : isObject(value) ? Object.keys(value) : []

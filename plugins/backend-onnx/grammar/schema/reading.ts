@@ -12,6 +12,10 @@ export type EnforcedSchema = boolean | Readonly<Record<string, Json>>
 export interface ReadingOptions {
   /** The maximum number of alternatives that a keyword may be written out to. */
   readonly mostWays: number
+  /** Whether all keywords of a schema are written; otherwise one of them, and none is merged. */
+  readonly isMerging: boolean
+  /** Whether the alternatives of `anyOf` and `oneOf` are written. */
+  readonly isChoosing: boolean
   /** Whether `minProperties` and `maxProperties` are left to llguidance where it can count. */
   readonly isCounting: boolean
   /** Whether patterns of names are written. */
@@ -29,6 +33,8 @@ export interface Reading {
    * than it should.
    */
   readAside(place: SchemaLocation, isReported?: boolean): ReadAside
+  /** How many steps negations may still take. */
+  negationSteps: number
   /** Adds a definition, to which `$ref: "#/$defs/NAME"` leads. */
   define(name: string, schema: EnforcedSchema): void
   newName(): string
