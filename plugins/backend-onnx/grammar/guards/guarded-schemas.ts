@@ -1,3 +1,6 @@
+import type { Json } from "../../../../core/json.ts"
+import { acceptsValue } from "../schema/accepts.ts"
+import type { Memory } from "../schema/check.ts"
 import type { SchemaLocation } from "../schema/document.ts"
 import { fewValues } from "../schema/few-values.ts"
 import { type Guards, type Subschema, subschemas } from "../schema/guards.ts"
@@ -22,6 +25,8 @@ interface FewValue {
 /** The schemas of a document that take part in checks on finished values. */
 export class GuardedSchemas {
   readonly guards: Guards
+  /** What is known of parts of the document. */
+  private readonly memory: Memory = new WeakMap()
   /** Paths of schemas with a guard in themselves or anywhere below. */
   private readonly reaching: ReadonlySet<string>
   /** Paths of schemas that the enforced schema leaves out altogether. */
@@ -41,7 +46,11 @@ export class GuardedSchemas {
     this.unenforced = new Set(this.below(loose).keys())
   }
 
-  /** The values of a schema that has only a few. */
+  accepts(place: SchemaLocation, value: Json): boolean {
+    return acceptsValue(this.guards.document, place, value, this.memory)
+  }
+
+  /** The values of a schema that has only a few, in the order of their texts. */
   fewAt(place: SchemaLocation): readonly FewValue[] | undefined {
     const name = this.guards.document.keyOf(place)
     const known = this.few.get(name)
@@ -50,6 +59,7 @@ export class GuardedSchemas {
       text: Buffer.from(JSON.stringify(value)).toString("latin1"),
       key: canonicalText(value),
     }))
+    values?.sort((a, b) => (a.text < b.text ? -1 : 1))
     this.few.set(name, { values })
     return values
   }

@@ -19,7 +19,7 @@ export interface Watch {
   allowsName(frame: Frame, name: string): boolean
   /**
    * The few values that may be written next into the container, as JSON text with one character
-   * per byte: other beginnings lead nowhere. Undefined: they are not known, or not few.
+   * per byte, in order: other beginnings lead nowhere. Undefined: they are not known, or not few.
    */
   choices(frame: Frame): readonly string[] | undefined
 }
@@ -88,6 +88,17 @@ const closedValue = (frame: Frame): Json => {
   return frame.isArray
     ? entries.map(({ value }) => value)
     : Object.fromEntries(entries.map(({ name, value }) => [name, value]))
+}
+
+/** Whether one of the texts, which are in order, begins like this. */
+const hasBeginning = (texts: readonly string[], beginning: string): boolean => {
+  let [from, to] = [0, texts.length]
+  while (from < to) {
+    const middle = (from + to) >> 1
+    if (texts[middle]! < beginning) from = middle + 1
+    else to = middle
+  }
+  return texts[from]?.startsWith(beginning) ?? false
 }
 
 const keyIn = (frame: Frame): string | number => (frame.isArray ? frame.size : frame.name)
@@ -240,7 +251,7 @@ export class JsonTracker {
     const { choices, mode, raw } = state
     if (!choices || mode === "nameText") return state
     const written = mode === "text" ? `"${raw}` : raw
-    return choices.some((choice) => choice.startsWith(written)) ? state : undefined
+    return hasBeginning(choices, written) ? state : undefined
   }
 
   private finished(state: DocumentState): DocumentState | undefined {

@@ -1,5 +1,4 @@
 import type { Json } from "../../../../core/json.ts"
-import { acceptsValue } from "../schema/accepts.ts"
 import { matchesPattern } from "../schema/check.ts"
 import type { SchemaDocument, SchemaLocation } from "../schema/document.ts"
 import { type Guards, subschemas } from "../schema/guards.ts"
@@ -40,6 +39,7 @@ class SchemaWatch implements Watch {
   private readonly judging: readonly SchemaLocation[]
   /** Shared by all watches of a document: by the paths of their schemas. */
   private readonly known: Map<string, SchemaWatch>
+  private readonly choicesOf = new WeakMap<Frame, readonly string[]>()
   private readonly children = new Map<string | number, SchemaWatch | undefined>()
 
   constructor(
@@ -77,8 +77,7 @@ class SchemaWatch implements Watch {
   }
 
   accepts(value: Json): boolean {
-    const { document } = this.schemas.guards
-    return this.judging.every((place) => acceptsValue(document, place, value))
+    return this.judging.every((place) => this.schemas.accepts(place, value))
   }
 
   allows(frame: Frame, more: boolean): boolean {
@@ -98,18 +97,22 @@ class SchemaWatch implements Watch {
     return this.places.every(
       (place) =>
         (!this.schemas.guardedIn(place).has("propertyNames") ||
-          acceptsValue(document, document.at(place, "propertyNames"), name)) &&
+          this.schemas.accepts(document.at(place, "propertyNames"), name)) &&
         this.below(place, name).every(({ schema }) => schema !== false),
     )
   }
 
   choices(frame: Frame): readonly string[] | undefined {
     if (!frame.isArray || !this.isSet(frame)) return undefined
+    const known = this.choicesOf.get(frame)
+    if (known) return known
     const items = this.places.flatMap((place) => this.below(place, frame.size))
     const few = items.map((item) => this.schemas.fewAt(item)).find((values) => values !== undefined)
     if (few === undefined) return undefined
     const written = keysUpTo(frame.last)
-    return few.filter(({ key }) => !written.has(key)).map(({ text }) => text)
+    const choices = few.filter(({ key }) => !written.has(key)).map(({ text }) => text)
+    this.choicesOf.set(frame, choices)
+    return choices
   }
 
   private isSet(frame: Frame): boolean {
@@ -149,7 +152,7 @@ class SchemaWatch implements Watch {
     const wanted = document.at(place, "contains")
     let count = 0
     for (let entry = frame.last; entry; entry = entry.before)
-      if (acceptsValue(document, wanted, entry.value)) count++
+      if (this.schemas.accepts(wanted, entry.value)) count++
     return count <= maxContains
   }
 

@@ -2,7 +2,15 @@ import type { Json } from "../../../../core/json.ts"
 import { acceptsArray } from "./accepts-array.ts"
 import { acceptsObject } from "./accepts-object.ts"
 import { acceptsNumber, acceptsText, acceptsType, acceptsValues } from "./accepts-scalar.ts"
-import { type Check, Evaluated, isRule, type Judging, Run, Undecided } from "./check.ts"
+import {
+  type Check,
+  Evaluated,
+  isRule,
+  type Judging,
+  type Memory,
+  Run,
+  Undecided,
+} from "./check.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { isObject, type JsonObject } from "./json-value.ts"
 
@@ -29,10 +37,13 @@ class Judge implements Judging {
     // a schema may lead to itself, so its parts are compiled by the first value
     let whole: Check | undefined
     const check: Check = (value, run, seen) => {
+      const known = seen ? undefined : run.recall(check, value)
+      if (known !== undefined) return known
       run.enter()
       whole ??= this.compile(place, place.schema as JsonObject)
       const isValid = whole(value, run, seen)
       run.leave()
+      if (!seen) run.remember(check, value, isValid)
       return isValid
     }
     this.checks.set(key, check)
@@ -147,12 +158,12 @@ export const judgeValue = (
   document: SchemaDocument,
   place: SchemaLocation,
   value: Json,
-  most = mostSteps,
+  { most = mostSteps, memory }: { readonly most?: number; readonly memory?: Memory } = {},
 ): boolean | undefined => {
   const judge = judges.get(document) ?? new Judge(document)
   judges.set(document, judge)
   try {
-    return judge.check(place)(value, new Run(most))
+    return judge.check(place)(value, new Run(most, memory))
   } catch (cause) {
     // a RangeError is a stack that is too deep
     if (cause instanceof Undecided || cause instanceof RangeError) return undefined
@@ -165,4 +176,5 @@ export const acceptsValue = (
   document: SchemaDocument,
   place: SchemaLocation,
   value: Json,
-): boolean => judgeValue(document, place, value) === true
+  memory?: Memory,
+): boolean => judgeValue(document, place, value, memory && { memory }) === true

@@ -22,13 +22,32 @@ export interface Judging {
 
 const deepest = 1_000
 
+/** What is known of arrays and objects that may be judged again as parts of other values. */
+export type Memory = WeakMap<object, Map<Check, boolean>>
+
 /** The work of judging one value, which is bounded. */
 export class Run implements Effort {
   private left: number
   private depth = 0
+  private readonly memory: Memory | undefined
 
-  constructor(mostSteps: number) {
+  constructor(mostSteps: number, memory?: Memory) {
     this.left = mostSteps
+    this.memory = memory
+  }
+
+  /** Returns what a schema said of a part before. */
+  recall(check: Check, value: Json): boolean | undefined {
+    if (!this.memory || typeof value !== "object" || value === null) return undefined
+    return this.memory.get(value)?.get(check)
+  }
+
+  /** Keeps what a schema says of a part; the whole value is not asked for again. */
+  remember(check: Check, value: Json, isValid: boolean): void {
+    if (!this.memory || this.depth === 0 || typeof value !== "object" || value === null) return
+    const known = this.memory.get(value)
+    if (known) known.set(check, isValid)
+    else this.memory.set(value, new Map([[check, isValid]]))
   }
 
   spend(steps: number): void {
