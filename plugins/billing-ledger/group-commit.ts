@@ -49,33 +49,33 @@ export const makeGroupCommit = <Item, Answer>(
   let inFlight = 0
   let lingerTimer: NodeJS.Timeout | undefined
 
-  const send = (group: readonly Waiting<Item, Answer>[]): Effect.Effect<void> =>
-    Effect.suspend(() => options.run(group.map(({ item }) => item))).pipe(
-      Effect.exit,
-      Effect.flatMap((exit) => {
-        const error = Option.getOrUndefined(Exit.findErrorOption(exit))
-        if (group.length > 1 && error && isAboutItems(error))
-          return Effect.forEach(group, (one) => send([one]), { discard: true })
-        return Effect.sync(() => {
-          group.forEach(({ done }, index) => {
-            done(Exit.map(exit, (answers) => answers[index] as Answer))
-          })
-        })
-      }),
-    )
+  /** Calls `finished` when every item of the group has its answer. */
+  const send = (group: readonly Waiting<Item, Answer>[], finished: () => void): void => {
+    const fiber = Effect.runFork(Effect.suspend(() => options.run(group.map(({ item }) => item))))
+    fiber.addObserver((exit) => {
+      const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+      if (group.length > 1 && error && isAboutItems(error)) return sendEach(group, finished)
+      group.forEach(({ done }, index) => {
+        done(Exit.map(exit, (answers) => answers[index] as Answer))
+      })
+      finished()
+    })
+  }
+  const sendEach = (group: readonly Waiting<Item, Answer>[], finished: () => void): void => {
+    const [first, ...others] = group
+    if (first) send([first], () => sendEach(others, finished))
+    else finished()
+  }
 
   const pump = (): void => {
     clearTimeout(lingerTimer)
     lingerTimer = undefined
     while (waiting.length > 0 && inFlight < options.maxInFlight) {
       inFlight++
-      const finished = () => {
+      send(waiting.splice(0, options.maxItems), () => {
         inFlight--
         pump()
-      }
-      Effect.runFork(
-        Effect.ensuring(send(waiting.splice(0, options.maxItems)), Effect.sync(finished)),
-      )
+      })
     }
     if (inFlight > 0) return
     for (const wake of idlers) wake()

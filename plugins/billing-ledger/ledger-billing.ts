@@ -100,21 +100,18 @@ const makeGroups = (
       maxItems: settings.maxGathered,
       maxInFlight: settings.maxInFlight,
       maxWaiting: settings.maxWaiting,
-      run: (items: readonly Item[]) =>
-        Effect.suspend(() => {
-          gathered.observe(items.length, { statement })
-          return run(items, clock.nowMs())
-        }).pipe(
-          Effect.tapError((error) =>
-            Effect.sync(() =>
-              log.warn("ledger.statement_failed", "a statement of the ledger failed", {
-                statement,
-                calls: items.length,
-                reason: error.message,
-              }),
-            ),
+      run: (items: readonly Item[]) => {
+        gathered.observe(items.length, { statement })
+        return Effect.tapError(run(items, clock.nowMs()), (error) =>
+          Effect.sync(() =>
+            log.warn("ledger.statement_failed", "a statement of the ledger failed", {
+              statement,
+              calls: items.length,
+              reason: error.message,
+            }),
           ),
-        ),
+        )
+      },
     })
   const lost = (requests: readonly AdmitRequest[]) => (error: PortError) =>
     Effect.sync(() => {

@@ -16,15 +16,18 @@ import {
   verdictOf,
 } from "./statement-values.ts"
 
+const pauses = Schedule.exponential("5 millis").pipe(Schedule.jittered, Schedule.upTo({ times: 3 }))
+
 /**
  * A deadlock rolls the whole statement back, so it may run again; not within a transaction of the
- * caller.
+ * caller. A statement that succeeds, as nearly all do, does not pay for the schedule.
  */
 const retryContention = <A>(statement: Effect.Effect<A, PortError>): Effect.Effect<A, PortError> =>
-  Effect.retry(statement, {
-    schedule: Schedule.exponential("5 millis").pipe(Schedule.jittered, Schedule.upTo({ times: 4 })),
-    while: isContention,
-  })
+  Effect.catch(statement, (error) =>
+    isContention(error)
+      ? Effect.retry(statement, { schedule: pauses, while: isContention })
+      : Effect.fail(error),
+  )
 
 export interface Statements {
   admit(
