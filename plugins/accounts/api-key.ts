@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { randomText } from "../../core/index.ts"
 
 export type KeyMode = "live" | "test"
@@ -17,7 +17,7 @@ export const isUsableKey = (text: string): boolean => /^[\x21-\x7e]{16,200}$/.te
 export const usableKeyRule = "16 to 200 visible ASCII characters, without spaces"
 
 /** Unsalted: a key is long and random, so it can't be guessed, and an index finds it. */
-export const sha256Of = (key: string): Buffer => createHash("sha256").update(key).digest()
+export const sha256Of = (key: string): Buffer => hash("sha256", key, "buffer")
 
 /** The first characters, for display. An operator's own key may be short, so fewer are shown. */
 export const displayPrefix = (key: string): string => key.slice(0, ownForm.test(key) ? 12 : 4)

@@ -1,6 +1,7 @@
+import { hash } from "node:crypto"
 import { expect, it } from "vitest"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
-import { requestEvidence } from "./evidence.ts"
+import { answerEvidence, requestEvidence } from "./evidence.ts"
 import type { ChatBody } from "./request-schema.ts"
 
 const body: ChatBody = { model: "m", messages: [{ role: "user", content: "Halo" }] }
@@ -23,4 +24,20 @@ it("leaves out of the request how its answer is delivered, and the seed", () => 
   const { request } = requestEvidence(body, entry("/srv/a"))
   expect(requestEvidence({ ...body, stream: true, seed: 7 }, entry("/")).request).toBe(request)
   expect(requestEvidence({ ...body, adapter: "legal" }, entry("/")).request).not.toBe(request)
+})
+
+it("digests the JSON with sorted keys, without what is undefined", () => {
+  const { request } = requestEvidence({ user: undefined, ...body, n: 2 } as never, entry("/srv/a"))
+  const text = '{"messages":[{"content":"Halo","role":"user"}],"model":"m","n":2}'
+  expect(request).toBe(`sha256:${hash("sha256", text)}`)
+})
+
+it("leaves the ids of calls out of the answer, wherever they are", () => {
+  const choices = (id: string, name = "f") => ({
+    id,
+    choices: [{ index: 0, message: { content: null, tool_calls: [{ id, function: { name } }] } }],
+  })
+  const { answer } = answerEvidence(choices("call_1"))
+  expect(answerEvidence(choices("call_2"))).toEqual({ answer })
+  expect(answerEvidence(choices("call_1", "g"))).not.toEqual({ answer })
 })

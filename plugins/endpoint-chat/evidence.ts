@@ -1,20 +1,22 @@
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import type { Json } from "../../core/json.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import type { ChatBody } from "./request-schema.ts"
 
-/** JSON with sorted keys, so that the same value has the same digest. */
-const canonical = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(canonical)
-  if (value === null || typeof value !== "object") return value
-  const sorted = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(sorted.map(([key, inner]) => [key, canonical(inner)]))
+/** JSON with sorted keys, so that the same value has the same digest; `omitted`: a key left out. */
+const canonicalJson = (value: unknown, omitted?: string): string => {
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, omitted)).join()}]`
+  if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null"
+  const object = value as Readonly<Record<string, unknown>>
+  let text = ""
+  for (const key of Object.keys(object).sort())
+    if (key !== omitted && object[key] !== undefined)
+      text += `${text && ","}${JSON.stringify(key)}:${canonicalJson(object[key], omitted)}`
+  return `{${text}}`
 }
 
-const digestOf = (value: unknown): string =>
-  `sha256:${createHash("sha256")
-    .update(JSON.stringify(canonical(value)))
-    .digest("hex")}`
+const digestOf = (value: unknown, omitted?: string): string =>
+  `sha256:${hash("sha256", canonicalJson(value, omitted))}`
 
 const without = (value: object, keys: readonly string[]): object =>
   Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
@@ -42,15 +44,7 @@ export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
   config: configDigest(entry),
 })
 
-/** Ids of calls are drawn anew each time. */
-const withoutIds = (value: Json): Json => {
-  if (Array.isArray(value)) return value.map(withoutIds)
-  if (value === null || typeof value !== "object") return value
-  const kept = Object.entries(value).filter(([key]) => key !== "id")
-  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutIds(inner as Json)]))
-}
-
-/** The digest of what a completion says: its choices. */
+/** The digest of what a completion says: its choices, without ids of calls, drawn anew each time. */
 export const answerEvidence = (completion: Json) => ({
-  answer: digestOf(withoutIds((completion as { readonly choices: Json }).choices)),
+  answer: digestOf((completion as { readonly choices: Json }).choices, "id"),
 })
