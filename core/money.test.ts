@@ -46,3 +46,12 @@ it("every amount survives the text, and the JSON number up to 8 billion rupiah",
     ),
   )
 })
+
+it("the JSON number is the one that is nearest to the text", () => {
+  fc.assert(
+    fc.property(
+      fc.bigInt({ min: -(10n ** 19n), max: 10n ** 19n }),
+      (micros) => rupiahNumber(micros) === Number(formatRupiah(micros)),
+    ),
+  )
+})

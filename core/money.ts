@@ -36,4 +36,8 @@ export const formatRupiah = (micros: Micros): string => formatDecimal(micros, 6)
  * The JSON number of an amount (`..._idr`). Exact up to 8 billion rupiah (a double distinguishes
  * millionths below 2^33).
  */
-export const rupiahNumber = (micros: Micros): number => Number(formatRupiah(micros))
+export const rupiahNumber = (micros: Micros): number => {
+  const exact = Number(micros)
+  // both are exact then, so the quotient is the double that is nearest to the decimal
+  return Number.isSafeInteger(exact) ? exact / 1_000_000 : Number(formatRupiah(micros))
+}

@@ -63,16 +63,15 @@ export const withKeyHeaders = <A, R>(
 ): Effect.Effect<A, ApiError, R> => {
   const { caller } = input
   if (!caller || endpoint.access !== "key") return effect
-  // the refusal is what the client has to know, also where nobody can say what its key has left
-  const peeked = Effect.suspend(() =>
-    maskInternalErrors(deps.log)(peek(deps, endpoint, input, caller)),
-  ).pipe(Effect.match({ onSuccess: rateHeaders, onFailure: (): Strings => ({}) }))
   return effect.pipe(
-    Effect.tapError((error) =>
-      Effect.sync(() => noteRefused(deps, endpoint, input, caller, error)),
-    ),
     Effect.catchTag("ApiError", (error) =>
       Effect.gen(function* () {
+        noteRefused(deps, endpoint, input, caller, error)
+        // the refusal is what the client has to know, also where nobody can say what its key has left
+        const peeked = Effect.match(
+          maskInternalErrors(deps.log)(Effect.suspend(() => peek(deps, endpoint, input, caller))),
+          { onSuccess: rateHeaders, onFailure: (): Strings => ({}) },
+        )
         const rate: Strings = hasRateHeaders(error) || isOutage(error) ? {} : yield* peeked
         const number: Strings = { "x-call-id": deps.ids.call(), "x-cost-idr": "0" }
         return yield* withErrorHeaders(error, {

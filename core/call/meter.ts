@@ -33,10 +33,12 @@ export interface Meter {
   serverTiming(): string
 }
 
+const shown = (stage: string, ms: number) => `${stage};dur=${Math.round(ms * 100) / 100}`
+
 /** Begins with the request: `total` is the time since. */
 export const makeMeter = (clock: Clock): Meter => {
   const usage = new Map<ModelId, Usage>()
-  const stages = new Map<string, Stage>()
+  const stages = new Map<string, { -readonly [Key in keyof Stage]: number }>()
   let facts: Facts | undefined
   const startedMs = clock.monotonicMs()
   return {
@@ -48,15 +50,16 @@ export const makeMeter = (clock: Clock): Meter => {
     noted: () => facts,
     time: (stage, durationMs) => {
       const endMs = clock.monotonicMs()
-      const known = stages.get(stage) ?? { startMs: endMs - durationMs, durationMs: 0 }
-      stages.set(stage, { ...known, endMs, durationMs: known.durationMs + durationMs })
+      const known = stages.get(stage)
+      if (!known) return void stages.set(stage, { startMs: endMs - durationMs, endMs, durationMs })
+      known.endMs = endMs
+      known.durationMs += durationMs
     },
     stages: () => stages,
-    serverTiming: () =>
-      [...stages]
-        .map(([stage, { durationMs }]) => [stage, durationMs] as const)
-        .concat([["total", clock.monotonicMs() - startedMs]])
-        .map(([stage, ms]) => `${stage};dur=${Math.round(ms * 100) / 100}`)
-        .join(", "),
+    serverTiming: () => {
+      let text = ""
+      for (const [stage, { durationMs }] of stages) text += `${shown(stage, durationMs)}, `
+      return text + shown("total", clock.monotonicMs() - startedMs)
+    },
   }
 }
