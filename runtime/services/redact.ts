@@ -44,9 +44,19 @@ const clean = (value: unknown, depth: number, ofText: (value: string) => string)
  */
 export const redact = (fields: Fields): Fields => clean(fields, maxDepth, text) as Fields
 
+/** Whether `clean` would leave it as it is, texts aside: nearly every line of the log. */
+const isClean = (value: unknown, depth: number): boolean => {
+  if (typeof value !== "object" || value === null) return typeof value !== "bigint"
+  if (depth === 0 || value instanceof Error || "toJSON" in value) return false
+  if (Array.isArray(value)) return value.every((item) => isClean(item, depth - 1))
+  for (const name in value)
+    if (isSecretName(name) || !isClean((value as Fields)[name], depth - 1)) return false
+  return true
+}
+
 /** The same, without looking into texts: for a line that is searched as a whole. */
 export const redactNames = (fields: Fields): Fields =>
-  clean(fields, maxDepth, (value) => value) as Fields
+  isClean(fields, maxDepth) ? fields : (clean(fields, maxDepth, (value) => value) as Fields)
 
 export const redactText = (message: string): string => text(message)
 
