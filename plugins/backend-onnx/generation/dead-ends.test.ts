@@ -123,7 +123,7 @@ test("only an answer that was to be closed says whether it is whole", async () =
       event.type === "finish" ? [[event.reason, event.isWhole]] : [],
     )[0]
   }
-  expect(await ends(true, 10)).toEqual(["stop", true])
+  expect(await ends(true, 400)).toEqual(["stop", true])
   expect(await ends(true, 2)).toEqual(["length", false])
   expect(await ends(false, 2)).toEqual(["length", undefined])
 })
