@@ -1,5 +1,6 @@
 import type { Json } from "../../core/json.ts"
 import { Backtracking } from "../../plugins/backend-onnx/generation/backtracking.ts"
+import { Closings } from "../../plugins/backend-onnx/grammar/closings.ts"
 import type { Compiled } from "../../plugins/backend-onnx/grammar/compile-job.ts"
 import compileJob from "../../plugins/backend-onnx/grammar/compile-job.ts"
 import type { Grammar } from "../../plugins/backend-onnx/grammar/constraint.ts"
@@ -25,15 +26,19 @@ export const isGuarded = (schema: Json): boolean => analyseSchema(schema).guards
 export class Answers {
   private readonly vocabulary: GrammarVocabulary
   private readonly matchers: Matchers
+  private readonly closings: Closings
+  private grammar: Grammar | undefined
   private id = 0
 
   constructor(vocabulary: GrammarVocabulary) {
     this.vocabulary = vocabulary
     this.matchers = new Matchers(vocabulary)
+    this.closings = new Closings(vocabulary)
   }
 
   /** Opens an answer and computes its first mask. Throws `GrammarFailed`. */
   open(grammar: Grammar): void {
+    this.grammar = grammar
     this.matchers.add(++this.id, grammar)
     this.matchers.mask(this.id)
   }
@@ -74,11 +79,13 @@ export class Answers {
       }
       const token = this.chosen(choices, random)
       if (vocabulary.endTokens.includes(token)) return tokens
-      if (guarded !== undefined) backtracking.add(token, choices, undefined)
+      if (guarded !== undefined) backtracking.add(token, undefined)
       matchers.accept(id, token)
       tokens.push(token)
     }
-    const way = matchers.closingOf(id, limits.closing)
+    this.closings.open(id, this.grammar!)
+    const way = this.closings.find(id, 0, tokens, limits.closing)
+    this.closings.release(id)
     return way && [...tokens, ...way]
   }
 

@@ -86,6 +86,8 @@ export class Backtracking<State> {
   private undone = 0
   /** The end of the furthest text that was a dead end. */
   private frontier = 0
+  /** The tokens that were allowed where the next one is chosen, but for those on closed ways. */
+  private last: TokenMask = new Uint32Array()
 
   constructor(options: BacktrackingOptions) {
     this.options = options
@@ -121,8 +123,8 @@ export class Backtracking<State> {
     return Buffer.from(this.options.bytesOf(token)).toString("latin1")
   }
 
-  /** Adds a token that was chosen among those of `mask`. */
-  add(token: number, mask: TokenMask, before: State): void {
+  /** Adds a token that was chosen where `open` was called last. */
+  add(token: number, before: State): void {
     const { end, place } = this
     const last = this.lastBefore(end)
     const compacted = compact(this.textOf(token), place)
@@ -130,7 +132,7 @@ export class Backtracking<State> {
       token,
       from: end,
       place,
-      isOpen: compacted.piece !== "" && this.hasOther(mask, compacted.piece),
+      isOpen: compacted.piece !== "" && this.hasOther(compacted.piece),
       isBeginning: place.isInString ? last === '"' : opening.has(last),
       before,
     })
@@ -138,8 +140,8 @@ export class Backtracking<State> {
     this.place = compacted.place
   }
 
-  private hasOther(mask: TokenMask, piece: string): boolean {
-    const tokens = allowedTokens(mask, this.options.vocabulary, few)
+  private hasOther(piece: string): boolean {
+    const tokens = allowedTokens(this.last, this.options.vocabulary, few)
     return (
       tokens?.some((token) => {
         const text = this.textOf(token)
@@ -166,8 +168,10 @@ export class Backtracking<State> {
   open(mask: TokenMask): TokenMask | undefined {
     const { forbidden } = this
     const { vocabulary } = this.options
+    this.last = mask
     if (forbidden.length === 0) return allowedTokens(mask, vocabulary, 0) ? undefined : mask
     const open = mask.slice()
+    this.last = open
     const apart = mask.slice()
     let [isOpen, isApart] = [false, false]
     for (const token of allowedTokens(mask, vocabulary, vocabulary)!) {
@@ -182,6 +186,14 @@ export class Backtracking<State> {
       else isApart = true
     }
     return isApart ? apart : isOpen ? open : undefined
+  }
+
+  /** Forgets the last token, if it is held. */
+  drop(): void {
+    const step = this.steps.pop()
+    if (!step) return
+    this.text = this.text.slice(0, step.from - this.base)
+    this.place = step.place
   }
 
   /**

@@ -3,14 +3,12 @@ import type { Sampler } from "../sampling/sampler.ts"
 import { allowedTokens, DeadEnd, GrammarFailed, type TokenMask } from "../sampling/token-mask.ts"
 import type { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
 import { Backtracking } from "./backtracking.ts"
-import { ForcedCompletion, firstSearch } from "./forced-completion.ts"
+import { ForcedCompletion } from "./forced-completion.ts"
 
 /** A constraint whose next mask may still be being computed in another thread. */
 export interface PacedConstraint extends Constraint {
   /** Whether `mask` would return without waiting. */
   isReady?(): boolean
-  /** Begins `closing(most)`; returns whether it would return without waiting. */
-  prepareClosing?(most: number): boolean
 }
 
 export interface ConstrainedDecoderOptions {
@@ -72,7 +70,11 @@ export class ConstrainedDecoder {
   private certain: number[] = []
   /** The tokens of `after`, which lead from free text to the document. */
   private readonly transition: readonly number[]
-  private forced: ForcedCompletion | undefined
+  private readonly forced: ForcedCompletion | undefined
+  /** The last token may have to be taken back, as no completion may fit after it. */
+  private isUncertain = false
+  /** The last token of the document. */
+  private last: number | undefined
   /** The tokens that can still be taken back, where a mask may be empty. */
   private readonly backtracking: Backtracking<Before>
   /** The allowed tokens that are not known to lead to a dead end; absent: all that are allowed. */
@@ -94,6 +96,19 @@ export class ConstrainedDecoder {
     if (!transition)
       throw new GrammarFailed("the model has no tokens for the text that a grammar waits for")
     this.transition = transition
+    this.forced = this.prepareCompletion(maxTokens)
+  }
+
+  /** The search runs while the prompt is read. */
+  private prepareCompletion(left: number): ForcedCompletion | undefined {
+    const { closeOnLength, endTokens } = this.options
+    const afterTransition = this.state === "free" ? left - this.transition.length : left
+    if (!closeOnLength || afterTransition < 0) return undefined
+    const search = {
+      begin: (most: number) => this.constraint.seekClosing(most),
+      result: () => this.constraint.closing()?.filter((token) => !endTokens.has(token)),
+    }
+    return new ForcedCompletion(search, afterTransition)
   }
 
   /** Whether all remaining tokens are decided, so that no forward pass is needed. */
@@ -101,21 +116,11 @@ export class ConstrainedDecoder {
     return this.state === "closing"
   }
 
-  /** False while `next` would wait: for the grammar to be compiled, a mask or a first completion. */
+  /** False while `next` would wait for the grammar to be compiled or for the next mask. */
   get isReady(): boolean {
     const asks =
-      this.state === "constrained"
-        ? !this.certain.length
-        : this.state === "free" && this.options.closeOnLength && !this.forced
-    return !asks || ((this.constraint.isReady?.() ?? true) && this.isPrepared)
-  }
-
-  /** The first search for a completion is a long one where there is none; it delays nobody else. */
-  private get isPrepared(): boolean {
-    const { closeOnLength, maxTokens } = this.options
-    const left = this.state === "free" ? maxTokens - this.transition.length : maxTokens
-    if (!closeOnLength || this.forced || left < 0) return true
-    return this.constraint.prepareClosing?.(firstSearch(left)) ?? true
+      this.forced?.isSearching || (this.state === "constrained" && this.certain.length === 0)
+    return !asks || (this.constraint.isReady?.() ?? true)
   }
 
   /**
@@ -132,7 +137,7 @@ export class ConstrainedDecoder {
 
   /** The number of last tokens that may be taken back, so that they must not go out yet. */
   get held(): number {
-    return this.backtracking.held
+    return Math.max(this.backtracking.held, this.isUncertain ? 1 : 0)
   }
 
   /** Whether the text is a whole document. */
@@ -143,9 +148,27 @@ export class ConstrainedDecoder {
 
   /**
    * Called before `next`. Where no token leads on, takes back the tokens up to an earlier choice,
-   * which is made anew; returns their number. Throws `DeadEnd`.
+   * which is made anew, and where no completion fits, the last token; returns their number. Throws
+   * `DeadEnd`.
    */
   leave(): number {
+    return this.settleCompletion() || this.leaveDeadEnd()
+  }
+
+  /** Takes back a token after which no completion fits, and writes the one before it instead. */
+  private settleCompletion(): number {
+    const isUncertain = this.isUncertain
+    this.isUncertain = false
+    if (this.forced?.settle() !== false || !isUncertain) return 0
+    this.constraint.rollback(1)
+    this.sampler.undo(this.last!)
+    this.backtracking.drop()
+    this.state = "closing"
+    this.certain = [...this.forced.completion!]
+    return 1
+  }
+
+  private leaveDeadEnd(): number {
     if (this.state !== "constrained" || this.certain.length > 0) return 0
     const guarded = this.constraint.guardedTokens()
     if (guarded === undefined) return 0
@@ -168,7 +191,6 @@ export class ConstrainedDecoder {
   next(logits: Float32Array, left: number): number | undefined {
     const certain = this.certain.shift()
     if (certain !== undefined || this.state === "closing") return certain
-    this.prepareCompletion(left)
     return this.state === "free" ? this.nextFree(logits, left) : this.nextConstrained(logits, left)
   }
 
@@ -178,6 +200,8 @@ export class ConstrainedDecoder {
    */
   end(left: number): "stop" | "length" | undefined {
     if (this.state === "closing") return this.certain.length ? undefined : "length"
+    // the next step says whether the last token stays
+    if (this.isUncertain) return undefined
     const isConstrained = this.state === "constrained" && !this.certain.length
     const mayBeComplete = this.lastByte !== undefined && closers.has(this.lastByte)
     if (
@@ -191,18 +215,6 @@ export class ConstrainedDecoder {
 
   release(): void {
     this.constraint.release()
-  }
-
-  /** Called with the first token rather than in the constructor, as it waits for the grammar. */
-  private prepareCompletion(left: number): void {
-    const { closeOnLength, endTokens } = this.options
-    const afterTransition = this.state === "free" ? left - this.transition.length : left
-    if (!closeOnLength || this.forced || afterTransition < 0) return
-    this.forced = new ForcedCompletion(
-      (most, masks) =>
-        this.constraint.closing(most, masks)?.filter((token) => !endTokens.has(token)),
-      afterTransition,
-    )
   }
 
   private mustEnd(): boolean {
@@ -224,8 +236,8 @@ export class ConstrainedDecoder {
 
   private nextConstrained(logits: Float32Array, left: number): number | undefined {
     const { forced } = this
-    if (forced?.isDue(left)) return this.close(forced.completion!)
     if (this.mustEnd()) return undefined
+    if (forced?.isDue(left)) return this.close(forced.completion!)
     const { choices } = this
     const token = this.sampler.next(logits, choices ?? this.constraint.mask())
     if (this.options.endTokens.has(token)) {
@@ -234,10 +246,12 @@ export class ConstrainedDecoder {
       return token
     }
     const before = { lastByte: this.lastByte, forced: forced?.state }
-    if (choices) this.backtracking.add(token, choices, before)
+    if (choices) this.backtracking.add(token, before)
     this.constraint.accept(token)
     this.lastByte = this.options.bytesOf(token).at(-1)
-    return !forced || forced.follow(token, left - 1) ? token : this.close(forced.completion!)
+    this.last = token
+    this.isUncertain = forced?.follow(token, left - 1) ?? false
+    return token
   }
 
   private nextFree(logits: Float32Array, left: number): number | undefined {

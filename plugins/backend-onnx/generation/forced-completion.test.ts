@@ -1,8 +1,18 @@
 import { expect, test } from "vitest"
-import { ForcedCompletion } from "./forced-completion.ts"
+import { type CompletionSearch, ForcedCompletion } from "./forced-completion.ts"
 
 const completionOf = (length: number): readonly number[] =>
   Array.from({ length }, (_, i) => 100 + i)
+
+const searchOf = (find: (most: number) => readonly number[] | undefined): CompletionSearch => {
+  let found: readonly number[] | undefined
+  return {
+    begin: (most) => {
+      found = find(most)
+    },
+    result: () => found,
+  }
+}
 
 /** Writes tokens outside of the known completion, and counts the searches. */
 const write = (budget: number, lengthAt: (left: number) => number | undefined) => {
@@ -13,10 +23,12 @@ const write = (budget: number, lengthAt: (left: number) => number | undefined) =
     const length = lengthAt(left)
     return length === undefined || length > most ? undefined : completionOf(length)
   }
-  const forced = new ForcedCompletion(ask, budget)
+  const forced = new ForcedCompletion(searchOf(ask), budget)
+  forced.settle()
   while (left > 0 && !forced.isDue(left)) {
     left--
-    if (!forced.follow(1, left)) return { asked, left: left + 1, completion: forced.completion }
+    forced.follow(1, left)
+    if (!forced.settle()) return { asked, left: left + 1, completion: forced.completion }
   }
   return { asked, left, completion: forced.completion }
 }
@@ -49,10 +61,16 @@ test("where there is none, it is looked for ever more rarely, and taken when the
 
 test("what goes along the way needs no question", () => {
   let asked = 0
-  const forced = new ForcedCompletion(() => {
+  const search = searchOf(() => {
     asked++
     return completionOf(50)
-  }, 60)
-  for (let i = 0; i < 10; i++) expect(forced.follow(100 + i, 59 - i)).toBe(true)
+  })
+  const forced = new ForcedCompletion(search, 60)
+  expect(forced.isSearching).toBe(true)
+  forced.settle()
+  for (let i = 0; i < 10; i++) {
+    expect(forced.follow(100 + i, 59 - i)).toBe(false)
+    expect(forced.isSearching).toBe(false)
+  }
   expect([asked, forced.completion?.length, forced.isDue(50)]).toEqual([1, 40, false])
 })

@@ -9,10 +9,7 @@ import type { KvCache } from "./kv-cache.ts"
 import type { Beginning, Model, ReadPrompt } from "./model.ts"
 import { PromptLookup } from "./prompt-lookup.ts"
 
-/**
- * Tokens of a prompt in one step. Chunks end at its multiples, which matters for sessions whose
- * results depend on them.
- */
+/** Tokens of a prompt in one step. Chunks end at its multiples, as some sessions depend on them. */
 export const prefillChunk = 64
 
 type Stage = "prefill" | "decode"
@@ -43,8 +40,8 @@ export class GenerateJob implements DecodeRow {
   private cacheReadTokens = 0
   private cacheWriteTokens = 0
   private isPromptRead = false
-  /** Tokens were taken back, and their keys and values are still in the cache. */
-  private isShortened = false
+  /** How much of the cache is valid, since tokens were taken back. */
+  private shortenedTo: number | undefined
   /** Logits that wait for a late grammar. */
   private held: Float32Array | undefined
   private readonly keepPrompt: Beginning["keep"]
@@ -210,7 +207,7 @@ export class GenerateJob implements DecodeRow {
 
   /** It took the last logits, and the next ones follow them. */
   get goesOn(): boolean {
-    return !this.isLate && !this.isShortened
+    return !this.isLate && this.shortenedTo === undefined
   }
 
   retry(): boolean {
@@ -224,15 +221,13 @@ export class GenerateJob implements DecodeRow {
    * late, or takes tokens back. Returns true when the answer is complete.
    */
   take(logits: Float32Array): boolean {
-    // cancelled during the forward pass
-    if (this.ended) return true
+    if (this.ended) return true // cancelled during the forward pass
     if (this.constrained?.becomesReady() === false) {
       this.held = logits
       return false
     }
     assertLogits(logits)
-    const lost = this.constrained?.leave() ?? 0
-    if (lost > 0) return this.takeBack(lost)
+    if (this.takesBack() && !this.writesDecided) return false
     const { topLogprobs } = this.request
     const logprobs = topLogprobs === undefined ? undefined : logprobsOf(logits, topLogprobs)
     const token = this.constrained
@@ -240,24 +235,29 @@ export class GenerateJob implements DecodeRow {
       : this.sampler.next(logits)
     if (token === undefined) return this.finish(this.constrained?.isClosing ? "length" : "stop")
     let isAtEnd = this.push(token, logprobs?.(token))
-    // decided tokens need a forward pass only where the request wants their log-probabilities
-    while (!isAtEnd && !logprobs && this.constrained?.isClosing)
-      isAtEnd = this.push(this.constrained.next(logits, this.left)!)
+    while (!isAtEnd && this.writesDecided)
+      isAtEnd = this.push(this.constrained!.next(logits, this.left)!)
     return isAtEnd
   }
 
-  /** What follows the tokens before is computed again. */
-  private takeBack(count: number): false {
-    this.ids.splice(-count)
-    this.text.takeBack(count)
-    this.isShortened = true
-    return false
+  /** Decided tokens need no forward pass, unless the request wants their log-probabilities. */
+  private get writesDecided(): boolean {
+    return this.request.topLogprobs === undefined && this.constrained?.isClosing === true
   }
 
-  /** Called after a step, so that all tokens but the last are in the cache. */
+  private takesBack(): boolean {
+    const count = this.constrained?.leave() ?? 0
+    if (count === 0) return false
+    this.ids.splice(-count)
+    this.text.takeBack(count)
+    this.shortenedTo = this.ids.length - 1
+    return true
+  }
+
+  /** Called after a step, so that the cache holds tokens of the text only. */
   shorten(): void {
-    if (this.isShortened) this.cache.rewind(this.ids.length - 1)
-    this.isShortened = false
+    if (this.shortenedTo !== undefined) this.cache.rewind(this.shortenedTo)
+    this.shortenedTo = undefined
   }
 
   private push(token: number, chosen?: ChosenLogprobs): boolean {

@@ -1,99 +1,133 @@
-import { bytesOfToken, type GrammarVocabulary, isAllowed, sizeOf } from "./grammar-vocabulary.ts"
+import { bytesOfToken, type GrammarVocabulary, sizeOf } from "./grammar-vocabulary.ts"
 
-const codesOf = (text: string): readonly number[] => [...Buffer.from(text)]
+const codesOf = (text: string): readonly number[] => [...Buffer.from(text, "latin1")]
+const spaces: ReadonlySet<number> = new Set(codesOf(" \n\r\t"))
+const quote = 0x22
+const bracket = 0x5b
 
 /**
- * First bytes, those that lead to an end soonest first: closing brackets, then short values, then
- * what opens more to close.
+ * Bytes that lead to an end soonest first: closing brackets, then short values, then what opens
+ * more to close.
  */
-const orderBetween = codesOf('}]":,10tfn{[ ')
-/** In a string: its end, then one character of each kind that a pattern may require. */
-const orderInText = codesOf('"0aA-. _@/:1bB')
+const order = codesOf('}]":,01tfn{[aA-._@/bB')
+/** Where a value of any type begins, a digit is the shortest. */
+const orderOfValues = codesOf('}]:,01"tfn{[aA-._@/bB')
+/** In free text: one character of each kind that a pattern may require. */
+const kinds = codesOf("aA0-. _@/:1bB")
+/** Where so many bytes may follow, text is free. */
+const freeBytes = 60
+const mostKinds = 5
+const mostChoices = 24
+/** Longer tokens are rarely of use in a completion. */
+const longestToken = 24
 
-/** The number of kinds of characters that are tried in turn. */
-const widest = 8
-
-const allBytes = Array.from({ length: 256 }, (_, byte) => byte)
-
-const isClosers = (bytes: Uint8Array): boolean =>
-  bytes.every((byte) => byte === 0x7d || byte === 0x5d)
-
-/** Map key of bytes. */
-const keyOf = (bytes: Uint8Array): string =>
+const latin1 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1")
 
-/** The few tokens of a vocabulary that the search for a completion tries. */
+/** The tokens of a vocabulary, for completions that are searched byte by byte. */
 export class ClosingTokens {
-  /**
-   * `}}]`, the longest first; then the shortest token that begins with a byte, in order of
-   * preference.
-   */
-  private readonly between: readonly number[]
-  /** The same inside a string, where a brace is text. */
-  private readonly inText: readonly number[]
-  private readonly letters: readonly number[]
-  private readonly byBytes = new Map<string, number>()
-  private longest = 1
+  /** The same ids, of which only one for each byte is text. Tokens without text stay. */
+  readonly singleBytes: GrammarVocabulary
+  private readonly vocabulary: GrammarVocabulary
+  /** The token of each byte. */
+  private readonly ofByte = new Map<number, number>()
+  private readonly ends: ReadonlySet<number>
+  private readonly byText = new Map<string, number>()
+  private readonly longest: number
 
   constructor(vocabulary: GrammarVocabulary) {
-    const closers: { readonly id: number; readonly length: number }[] = []
-    const shortest = new Map<number, { readonly id: number; readonly length: number }>()
-    for (let id = 0; id < sizeOf(vocabulary); id++) {
-      const bytes = bytesOfToken(vocabulary, id)
-      const { length } = bytes
-      if (length === 0) continue
-      this.longest = Math.max(this.longest, length)
-      const key = keyOf(bytes)
-      if (!this.byBytes.has(key)) this.byBytes.set(key, id)
-      if (length > 1 && isClosers(bytes)) closers.push({ id, length })
-      if (length < (shortest.get(bytes[0]!)?.length ?? Number.POSITIVE_INFINITY))
-        shortest.set(bytes[0]!, { id, length })
+    this.vocabulary = vocabulary
+    this.ends = new Set(vocabulary.endTokens)
+    let longest = 1
+    const ends = new Uint32Array(sizeOf(vocabulary))
+    const bytes: number[] = []
+    for (let id = 0; id < ends.length; id++) {
+      const own = bytesOfToken(vocabulary, id)
+      if (own.length > 0 && own.length <= longestToken && !this.byText.has(latin1(own))) {
+        this.byText.set(latin1(own), id)
+        longest = Math.max(longest, own.length)
+        if (own.length === 1) {
+          this.ofByte.set(own[0]!, id)
+          bytes.push(own[0]!)
+        }
+      }
+      ends[id] = bytes.length
     }
-    const singles = (order: readonly number[]) =>
-      [...new Set([...order, ...allBytes])].flatMap((byte) => shortest.get(byte)?.id ?? [])
-    this.between = [
-      ...closers.sort((a, b) => b.length - a.length).map(({ id }) => id),
-      ...singles(orderBetween),
-    ]
-    this.inText = singles(orderInText)
-    this.letters = codesOf("aksxzAKSXZ").flatMap((byte) => shortest.get(byte)?.id ?? [])
+    this.longest = longest
+    const { endTokens } = vocabulary
+    this.singleBytes = { bytes: Uint8Array.from(bytes), ends, endTokens }
   }
 
-  /** Returns at most `most` tokens that the mask allows, the most promising first. */
-  promising(mask: Uint32Array, most: number): readonly number[] {
-    const found: number[] = []
-    for (const id of this.isInText(mask) ? this.inText : this.between) {
-      if (isAllowed(mask, id)) found.push(id)
-      if (found.length === most) break
+  byteOf(id: number): number | undefined {
+    return bytesOfToken(this.singleBytes, id)[0]
+  }
+
+  idOf(byte: number): number | undefined {
+    return this.ofByte.get(byte)
+  }
+
+  /** The single bytes of a token; a token without text is itself. */
+  split(token: number): readonly number[] | undefined {
+    const bytes = bytesOfToken(this.vocabulary, token)
+    if (bytes.length === 0) return [token]
+    const ids = [...bytes].map((byte) => this.ofByte.get(byte))
+    return ids.includes(undefined) ? undefined : (ids as number[])
+  }
+
+  /** Returns the allowed ids that are worth a try, the most promising first. */
+  choices(mask: Uint32Array): readonly number[] {
+    const all: number[] = []
+    for (let word = 0; word < mask.length; word++)
+      for (let bits = mask[word]!; bits !== 0; bits &= bits - 1) {
+        const id = word * 32 + (31 - Math.clz32(bits & -bits))
+        if (!this.ends.has(id)) all.push(id)
+      }
+    const text = all.filter((id) => !spaces.has(this.byteOf(id) ?? -1))
+    const ids = text.length > 0 ? text : all
+    if (ids.length >= freeBytes) return this.choicesInText(new Set(ids))
+    const bytes = new Set(ids.map((id) => this.byteOf(id)))
+    const ranks = bytes.has(quote) && bytes.has(bracket) ? orderOfValues : order
+    const rankOf = (id: number) => {
+      const byte = this.byteOf(id) ?? 0
+      const at = ranks.indexOf(byte)
+      return at < 0 ? ranks.length + byte : at
     }
-    return found
+    return ids.sort((a, b) => rankOf(a) - rankOf(b)).slice(0, mostChoices)
   }
 
-  /**
-   * Returns one token: the end of a string wherever it may end, otherwise a character of another
-   * kind each `turn`, so that a pattern gets what it requires.
-   */
-  inTurn(mask: Uint32Array, turn: number): readonly number[] {
-    const found = this.promising(mask, widest)
-    if (found.length === 0 || !this.isInText(mask) || found[0] === this.inText[0])
-      return found.slice(0, 1)
-    return [found[turn % found.length]!]
+  private choicesInText(ids: ReadonlySet<number>): readonly number[] {
+    const end = this.ofByte.get(quote)
+    if (end !== undefined && ids.has(end)) return [end]
+    const found = kinds.flatMap((byte) => {
+      const id = this.ofByte.get(byte)
+      return id !== undefined && ids.has(id) ? [id] : []
+    })
+    return (found.length > 0 ? found : [...ids]).slice(0, mostKinds)
   }
 
-  /**
-   * Whether the mask is inside a string: between the parts of a document no letter is allowed but
-   * the first of `true`, `false` and `null`.
-   */
-  private isInText(mask: Uint32Array): boolean {
-    return this.letters.some((id) => isAllowed(mask, id))
-  }
-
-  /** Returns the longest allowed token that is a prefix of `bytes`. */
-  along(mask: Uint32Array, bytes: Uint8Array): number | undefined {
-    for (let length = Math.min(bytes.length, this.longest); length > 0; length--) {
-      const id = this.byBytes.get(keyOf(bytes.subarray(0, length)))
-      if (id !== undefined && isAllowed(mask, id)) return id
+  /** Spells single bytes with as few tokens as possible. */
+  spell(ids: readonly number[]): readonly number[] {
+    const text = ids.map((id) => {
+      const byte = this.byteOf(id)
+      return byte === undefined ? undefined : String.fromCharCode(byte)
+    })
+    // from the end to the beginning: how many tokens the rest takes, and the first of them
+    const best = Array.from({ length: ids.length + 1 }, () => ({ count: 0, token: 0, next: 0 }))
+    for (let at = ids.length - 1; at >= 0; at--) {
+      best[at] = { count: best[at + 1]!.count + 1, token: ids[at]!, next: at + 1 }
+      let spelling = text[at]
+      for (let end = at + 1; spelling !== undefined && end < ids.length; end++) {
+        const more: string | undefined = text[end]
+        if (more === undefined || end - at >= this.longest) break
+        spelling += more
+        const token = this.byText.get(spelling)
+        const count = best[end + 1]!.count + 1
+        if (token !== undefined && count < best[at]!.count)
+          best[at] = { count, token, next: end + 1 }
+      }
     }
-    return undefined
+    const tokens: number[] = []
+    for (let at = 0; at < ids.length; at = best[at]!.next) tokens.push(best[at]!.token)
+    return tokens
   }
 }

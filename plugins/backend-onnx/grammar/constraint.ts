@@ -54,11 +54,10 @@ export interface Constraint {
   guardedTokens(): number | undefined
   /** Whether the text may end here. */
   isComplete(): boolean
-  /**
-   * Returns the shortest completion found, as tokens; undefined: none within `most` tokens, or
-   * within `masks` that are computed. Waits for the search.
-   */
-  closing(most: number, masks?: number): readonly number[] | undefined
+  /** Begins to search the shortest completion of at most `most` tokens from here on. */
+  seekClosing(most: number): void
+  /** Returns what the last search found, as tokens; undefined: nothing. Waits until it has ended. */
+  closing(): readonly number[] | undefined
   release(): void
 }
 

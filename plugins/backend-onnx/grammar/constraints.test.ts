@@ -3,6 +3,7 @@ import type { Constraint, Constraints, Grammar } from "./constraint.ts"
 import { makeConstraints } from "./constraints.ts"
 import { byteVocabulary, grammarVocabulary, isAllowed } from "./grammar-vocabulary.ts"
 import { inlineConstraints } from "./testing/inline-constraints.ts"
+import { closingOf } from "./testing/walk.ts"
 
 const end = 256
 const inThread = makeConstraints(byteVocabulary())
@@ -82,13 +83,13 @@ for (const [name, constraints] of kinds) {
 
   test(`${name}: the way to an end leads to an end, and moves nothing`, () => {
     const constraint = opened(constraints, person, '{"name"')
-    const way = constraint.closing(100)!
+    const way = closingOf(constraint, 100)!
     expect(Buffer.from(way).toString()).toBe(':"Ada"}')
-    expect(constraint.closing(way.length - 1)).toBeUndefined()
+    expect(closingOf(constraint, way.length - 1)).toBeUndefined()
     expect(next(constraint)).toBe("\n :")
     for (const token of way) constraint.accept(token)
     expect(constraint.isComplete()).toBe(true)
-    expect(constraint.closing(0)).toEqual([])
+    expect(closingOf(constraint, 0)).toEqual([])
   })
 
   test(`${name}: a way that just fits is found, where a straighter one is longer`, () => {
@@ -96,8 +97,8 @@ for (const [name, constraints] of kinds) {
       kind: "schema",
       schema: { type: "array", minItems: 1 },
     })
-    expect(constraint.closing(2)).toBeUndefined()
-    expect(constraint.closing(3)).toHaveLength(3)
+    expect(closingOf(constraint, 2)).toBeUndefined()
+    expect(closingOf(constraint, 3)).toHaveLength(3)
     const long = opened(constraints, {
       kind: "schema",
       schema: {
@@ -107,7 +108,7 @@ for (const [name, constraints] of kinds) {
         ],
       },
     })
-    expect(long.closing(19)).toHaveLength(19)
+    expect(closingOf(long, 19)).toHaveLength(19)
   })
 
   test(`${name}: a grammar that does not compile, and a token that is not allowed, fail with a text`, () => {
@@ -157,31 +158,32 @@ test("nobody waits for somebody else's search for an end", () => {
   const hostile = inThread.open(schema({ type: "array", minItems: 999 }))
   const honest = opened(inThread, person)
   hostile.mask()
-  expect(hostile.prepareClosing(900)).toBe(false)
+  hostile.seekClosing(900)
+  expect(hostile.isReady()).toBe(false)
   writeWhole(honest)
   // the search computes thousands of masks, the honest answer a few dozen
-  expect(hostile.prepareClosing(900)).toBe(false)
-  expect(hostile.closing(900)).toBeUndefined()
-  expect(hostile.prepareClosing(900)).toBe(true)
-  expect(hostile.closing(3_500)).toHaveLength(2_998)
+  expect(hostile.isReady()).toBe(false)
+  expect(hostile.closing()).toBeUndefined()
+  expect(hostile.isReady()).toBe(true)
+  expect(closingOf(hostile, 3_500)).toHaveLength(1_999)
   hostile.release()
   honest.release()
 })
 
-test("a search that was prepared finds what one finds that is awaited", () => {
-  const prepared = inThread.open(person)
-  write(prepared, '{"na')
-  while (!prepared.prepareClosing(100));
-  expect(prepared.closing(100)).toEqual(opened(inThread, person, '{"na').closing(100))
-  expect(prepared.closing(100, 2)).toEqual(prepared.closing(100))
-  prepared.accept("m".charCodeAt(0))
-  expect(Buffer.from(prepared.closing(100)!).toString()).toBe('e":"Ada"}')
-  expect(prepared.closing(100, 2)).toBeUndefined()
+test("a search begins where the answer is, and may be left alone", () => {
+  const searching = inThread.open(person)
+  write(searching, '{"na')
+  expect(Buffer.from(closingOf(searching, 100)!).toString()).toBe('me":"Ada"}')
+  searching.accept("m".charCodeAt(0))
+  searching.seekClosing(100)
+  searching.rollback(2)
+  searching.seekClosing(100)
+  expect(Buffer.from(searching.closing()!).toString()).toBe('ame":"Ada"}')
   const gone = inThread.open(person)
-  gone.mask()
-  gone.prepareClosing(100)
+  gone.seekClosing(100)
   gone.release()
-  expect(next(prepared)).toBe("e")
+  expect(next(searching)).toBe("a")
+  searching.release()
 })
 
 test("nobody waits for somebody else's grammar to be compiled", () => {

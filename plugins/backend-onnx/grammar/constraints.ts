@@ -16,9 +16,8 @@ const entry = import.meta.url.endsWith(".ts")
 
 /** Threads for grammars that take long to compile, which start with the first such grammar. */
 const mostHeavyThreads = 3
-
-/** Masks of a search for a completion that was not prepared, during which the engine waits. */
-const mostMasks = 10_000
+/** The same for searches of their completions. */
+const mostHeavyClosers = 1
 
 /** Far longer than a bounded grammar takes: after this time the thread counts as lost. */
 const answerMs = 20_000
@@ -31,14 +30,10 @@ export interface EngineConstraints extends Constraints {
 
 export interface EngineConstraint extends Constraint {
   /**
-   * Whether `mask` would return without waiting. A grammar that was just opened is being compiled.
+   * Whether `mask` and `closing` would return without waiting. A grammar that was just opened is
+   * being compiled.
    */
   isReady(): boolean
-  /**
-   * Begins `closing(most)` in the background, while others' masks are computed. Returns whether it
-   * would return without waiting; also false while the grammar is not ready.
-   */
-  prepareClosing(most: number): boolean
 }
 
 /**
@@ -54,11 +49,16 @@ export interface EngineConstraint extends Constraint {
 export const makeConstraints = (vocabulary: GrammarVocabulary): EngineConstraints => {
   const choice = new ThreadChoice(() => new GrammarThread(vocabulary), mostHeavyThreads)
   let opened = 0
+  const closers = new ThreadChoice(() => new GrammarThread(vocabulary), mostHeavyClosers)
   return {
-    open: (grammar) =>
-      new ThreadConstraint(choice.for(grammar), opened++, grammar, wordsOf(vocabulary)),
+    open: (grammar) => {
+      const id = opened++
+      const closing = new ClosingSearches(id, grammar, () => closers.for(grammar))
+      return new ThreadConstraint(choice.for(grammar), id, grammar, wordsOf(vocabulary), closing)
+    },
     close: async () => {
-      await Promise.all(choice.threads.map((thread) => thread.terminate()))
+      const threads = [...choice.threads, ...closers.threads]
+      await Promise.all(threads.map((thread) => thread.terminate()))
     },
   }
 }
@@ -93,27 +93,96 @@ class GrammarThread implements AnswerThread {
   }
 }
 
+/**
+ * The searches for completions of one answer. They take a thread of their own, as one takes
+ * milliseconds, for which nobody's masks should wait.
+ */
+class ClosingSearches {
+  private readonly id: number
+  private readonly grammar: Grammar
+  private readonly start: () => GrammarThread
+  private thread: GrammarThread | undefined
+  private readonly tokens: number[] = []
+  /** The number of first tokens that the thread knows. */
+  private known = 0
+  private found: Int32Array | undefined
+
+  constructor(id: number, grammar: Grammar, start: () => GrammarThread) {
+    this.id = id
+    this.grammar = grammar
+    this.start = start
+  }
+
+  get isReady(): boolean {
+    return !this.found || Atomics.load(this.found, 0) !== 0 || this.thread!.ended
+  }
+
+  accept(token: number): void {
+    this.tokens.push(token)
+  }
+
+  rollback(count: number): void {
+    this.tokens.splice(-count)
+    this.known = Math.min(this.known, this.tokens.length)
+  }
+
+  seek(most: number): void {
+    const isFirst = !this.thread
+    this.thread ??= this.start()
+    if (isFirst) this.thread.answers++
+    this.found = new Int32Array(new SharedArrayBuffer((most + 1) * 4))
+    this.thread.ask({
+      type: "seek",
+      id: this.id,
+      ...(isFirst && { grammar: this.grammar }),
+      kept: this.known,
+      more: this.tokens.slice(this.known),
+      most,
+      found: this.found.buffer as SharedArrayBuffer,
+    })
+    this.known = this.tokens.length
+  }
+
+  /** A search that is lost found nothing. */
+  result(): readonly number[] | undefined {
+    const { found } = this
+    if (!found || this.thread!.ended) return undefined
+    if (Atomics.wait(found, 0, 0, answerMs) === "timed-out") return undefined
+    return found[0] === noClosing ? undefined : [...found.subarray(1, found[0])]
+  }
+
+  release(): void {
+    if (this.thread) this.thread.answers--
+    if (this.thread?.ended === false) this.thread.ask({ type: "release", id: this.id })
+  }
+}
+
 class ThreadConstraint implements EngineConstraint {
   private readonly thread: GrammarThread
   private readonly id: number
   private readonly state: SharedState
   /** The number of masks that were requested. */
   private awaited = 1
-  /** A search that goes on in the background, and where it began. */
-  private prepared:
-    | { readonly most: number; readonly at: number; readonly found: Int32Array }
-    | undefined
+  private readonly closings: ClosingSearches
 
-  constructor(thread: GrammarThread, id: number, grammar: Grammar, maskWords: number) {
+  constructor(
+    thread: GrammarThread,
+    id: number,
+    grammar: Grammar,
+    maskWords: number,
+    closings: ClosingSearches,
+  ) {
     this.thread = thread
     this.id = id
+    this.closings = closings
     this.state = new SharedState(maskWords)
     thread.answers++
     thread.ask({ type: "open", id, grammar, state: this.state.buffer })
   }
 
   isReady(): boolean {
-    return this.state.computed >= this.awaited || this.thread.ended
+    const hasMask = this.state.computed >= this.awaited || this.thread.ended
+    return hasMask && this.closings.isReady
   }
 
   mask(): Uint32Array {
@@ -128,11 +197,13 @@ class ThreadConstraint implements EngineConstraint {
 
   accept(token: number): void {
     this.awaited++
+    this.closings.accept(token)
     this.thread.ask({ type: "accept", id: this.id, token })
   }
 
   rollback(count: number): void {
     this.awaited++
+    this.closings.rollback(count)
     this.thread.ask({ type: "rollback", id: this.id, count })
   }
 
@@ -141,37 +212,18 @@ class ThreadConstraint implements EngineConstraint {
     return this.state.guardedTokens
   }
 
-  prepareClosing(most: number): boolean {
-    if (!this.isReady()) return false
-    if (this.thread.ended || this.state.failure !== undefined) return true
-    this.prepared ??= { most, at: this.awaited, found: this.search(most) }
-    return Atomics.load(this.prepared.found, 0) !== 0
+  seekClosing(most: number): void {
+    this.closings.seek(most)
   }
 
-  closing(most: number, masks = mostMasks): readonly number[] | undefined {
-    this.settle()
-    const { prepared } = this
-    const isPrepared = prepared?.most === most && prepared.at === this.awaited
-    const found = isPrepared ? prepared.found : this.search(most, masks)
-    if (Atomics.wait(found, 0, 0, answerMs) === "timed-out") throw this.lost()
-    return found[0] === noClosing ? undefined : [...found.subarray(1, found[0])]
-  }
-
-  private search(most: number, masks?: number): Int32Array {
-    const found = new Int32Array(new SharedArrayBuffer((most + 1) * 4))
-    this.thread.ask({
-      type: "closing",
-      id: this.id,
-      most,
-      ...(masks !== undefined && { masks }),
-      found: found.buffer as SharedArrayBuffer,
-    })
-    return found
+  closing(): readonly number[] | undefined {
+    return this.closings.result()
   }
 
   release(): void {
     this.thread.answers--
     if (!this.thread.ended) this.thread.ask({ type: "release", id: this.id })
+    this.closings.release()
   }
 
   private settle(): void {

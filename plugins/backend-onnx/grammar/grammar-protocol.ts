@@ -12,11 +12,14 @@ export type ToGrammarThread =
   | { readonly type: "accept"; readonly id: number; readonly token: number }
   | { readonly type: "rollback"; readonly id: number; readonly count: number }
   | {
-      readonly type: "closing"
+      readonly type: "seek"
       readonly id: number
+      /** With the first search of an answer. */
+      readonly grammar?: Grammar
+      /** The first tokens of the last search that the answer still has, and those behind them. */
+      readonly kept: number
+      readonly more: readonly number[]
       readonly most: number
-      /** The most masks of a search that somebody waits for; absent: it has time. */
-      readonly masks?: number
       readonly found: SharedArrayBuffer
     }
   | { readonly type: "release"; readonly id: number }
@@ -113,7 +116,7 @@ export class SharedState {
 }
 
 /**
- * Result of `closing` in its first word: 0 pending, -1 none, otherwise 1 + the number of tokens,
+ * Result of `seek` in its first word: 0 pending, -1 none, otherwise 1 + the number of tokens,
  * which follow.
  */
 export const noClosing = -1

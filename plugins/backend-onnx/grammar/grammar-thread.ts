@@ -1,17 +1,28 @@
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
+import { Closings } from "./closings.ts"
 import {
   type GrammarThreadData,
   noClosing,
   SharedState,
   type ToGrammarThread,
 } from "./grammar-protocol.ts"
-import { Matchers, type PiecewiseClosing } from "./matchers.ts"
+import { Matchers } from "./matchers.ts"
 
 const { vocabulary, asked } = workerData as GrammarThreadData
 const states = new Map<number, SharedState>()
-const matchers = new Matchers(vocabulary)
+// one thread has masks, another one searches completions
+let matchersMade: Matchers | undefined
+let closingsMade: Closings | undefined
+const matchers = (): Matchers => {
+  matchersMade ??= new Matchers(vocabulary)
+  return matchersMade
+}
+const closings = (): Closings => {
+  closingsMade ??= new Closings(vocabulary)
+  return closingsMade
+}
 
-type Closing = Extract<ToGrammarThread, { readonly type: "closing" }>
+type Seek = Extract<ToGrammarThread, { readonly type: "seek" }>
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
@@ -21,66 +32,38 @@ const advance = (id: number, step: () => void): void => {
   if (!state) return
   try {
     step()
-    state.publish(matchers.mask(id), matchers.isComplete(id), matchers.guardedTokens(id))
+    const all = matchers()
+    state.publish(all.mask(id), all.isComplete(id), all.guardedTokens(id))
   } catch (cause) {
     state.fail(textOf(cause))
   }
 }
 
-const finish = (found: Int32Array, tokens: readonly number[] | undefined): void => {
+const seek = ({ id, grammar, kept, more, most, found: buffer }: Seek): void => {
+  const found = new Int32Array(buffer)
+  let tokens: readonly number[] | undefined
+  try {
+    if (grammar) closings().open(id, grammar)
+    tokens = closings().find(id, kept, more, most)
+  } catch {
+    // the failure is reported by the next mask
+  }
   if (tokens) found.set(tokens, 1)
   Atomics.store(found, 0, tokens ? tokens.length + 1 : noClosing)
   Atomics.notify(found, 0)
 }
 
-/** Its failure is reported by the next mask. */
-const orNone = <A>(search: () => A): A | undefined => {
-  try {
-    return search()
-  } catch {
-    return undefined
-  }
-}
-
-/** Searches that nobody waits for, by answer, the one that comes next first. */
-const searches = new Map<
-  number,
-  { readonly search: PiecewiseClosing; readonly found: Int32Array }
->()
-
-const close = ({ id, most, masks, found: memory }: Closing): void => {
-  const found = new Int32Array(memory)
-  const search = masks === undefined ? orNone(() => matchers.closingInPieces(id, most)) : undefined
-  if (search) searches.set(id, { search, found })
-  else
-    finish(
-      found,
-      orNone(() => matchers.closingOf(id, most, masks)),
-    )
-}
-
-/** Goes on with the first search, which then becomes the last. */
-const searchOn = (): void => {
-  const [id, searching] = searches.entries().next().value!
-  searches.delete(id)
-  const done = orNone(() => searching.search.piece() ?? "more") ?? { found: undefined }
-  if (done === "more") searches.set(id, searching)
-  else finish(searching.found, done.found)
-}
-
 const handle = (message: ToGrammarThread): void => {
   const { id } = message
-  if (message.type === "open") {
+  if (message.type === "seek") seek(message)
+  else if (message.type === "open") {
     states.set(id, SharedState.over(message.state))
-    advance(id, () => matchers.add(id, message.grammar))
-  } else if (message.type === "accept") advance(id, () => matchers.accept(id, message.token))
-  else if (message.type === "rollback") advance(id, () => matchers.rollback(id, message.count))
-  else if (message.type === "closing") close(message)
+    advance(id, () => matchers().add(id, message.grammar))
+  } else if (message.type === "accept") advance(id, () => matchers().accept(id, message.token))
+  else if (message.type === "rollback") advance(id, () => matchers().rollback(id, message.count))
   else {
-    states.delete(id)
-    searches.get(id)?.search.end()
-    searches.delete(id)
-    matchers.release(id)
+    if (states.delete(id)) matchers().release(id)
+    closingsMade?.release(id)
   }
 }
 
@@ -102,7 +85,7 @@ const openNext = (): void => {
 }
 
 /**
- * Serves messages, and searches between them, without ever returning to the event loop: it sleeps on shared memory and reads
+ * Serves messages without ever returning to the event loop: it sleeps on shared memory and reads
  * the port synchronously, so that a wake-up costs microseconds. The thread ends by being
  * terminated.
  */
@@ -116,7 +99,6 @@ const serve = (signal: Int32Array): never => {
     )
       receive(received.message as ToGrammarThread)
     if (opening.size > 0) openNext()
-    else if (searches.size > 0) searchOn()
     else Atomics.wait(signal, 0, seen)
   }
 }

@@ -1,6 +1,4 @@
 import { GrammarFailed } from "../sampling/token-mask.ts"
-import { type ClosingSearch, closingSearch, closingWithin } from "./closing.ts"
-import { ClosingTokens } from "./closing-tokens.ts"
 import type { Grammar } from "./constraint.ts"
 import { GrammarInstance, type MatcherHandle } from "./grammar-instance.ts"
 import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
@@ -44,18 +42,6 @@ const keptGrammars = 32
  */
 const mostMemoryBytes = 384 * 2 ** 20
 
-/** Masks of a search before others have a turn: about a millisecond. */
-const masksInPiece = 16
-const mostStarts = 3
-
-/** A search for a completion. */
-export interface PiecewiseClosing {
-  /** Goes on with it; undefined: it is not done. Throws `GrammarFailed`. */
-  piece(): { readonly found: readonly number[] | undefined } | undefined
-  /** Ends a search that is not done. */
-  end(): void
-}
-
 interface Open {
   readonly key: string
   /** Tokens accepted so far, to rebuild the matcher in a fresh instance. */
@@ -77,7 +63,6 @@ const isTrap = (cause: unknown): boolean =>
  */
 export class Matchers {
   private readonly vocabulary: GrammarVocabulary
-  private readonly closing: ClosingTokens
   /** Made for the first grammar that needs it. */
   private guarding: GuardedTokens | undefined
   private instance: GrammarInstance
@@ -89,7 +74,6 @@ export class Matchers {
 
   constructor(vocabulary: GrammarVocabulary) {
     this.vocabulary = vocabulary
-    this.closing = new ClosingTokens(vocabulary)
     this.instance = new GrammarInstance(vocabulary)
   }
 
@@ -143,47 +127,9 @@ export class Matchers {
     return this.run(this.get(id), (matcher) => matcher.isAccepting())
   }
 
-  /** `masks`: how many are computed at most. */
-  closingOf(
-    id: number,
-    most: number,
-    masks = Number.POSITIVE_INFINITY,
-  ): readonly number[] | undefined {
-    return this.run(this.get(id), (matcher) =>
-      closingWithin(masks, closingSearch(matcher, this.closing, most)),
-    )
-  }
-
-  /** The same search, a few masks at a time: others' masks are computed between its pieces. */
-  closingInPieces(id: number, most: number): PiecewiseClosing {
-    const open = this.get(id)
-    let searching: ClosingSearch | undefined
-    let generation = this.generation
-    let starts = 0
-    const restart = (matcher: Matcher): ClosingSearch => {
-      // what it had found out is lost with the instance or the lexer that it searched in
-      if (++starts > mostStarts) throw new GrammarFailed("the search is too complex")
-      generation = this.generation
-      return closingSearch(matcher, this.closing, most)
-    }
-    const piece = (matcher: Matcher) => {
-      if (generation !== this.generation) searching = undefined
-      searching ??= restart(matcher)
-      try {
-        for (let step = 0; step < masksInPiece; step++) {
-          const { done, value } = searching.next()
-          if (done) return { found: value }
-        }
-      } catch (cause) {
-        searching = undefined
-        throw cause
-      }
-      return undefined
-    }
-    return {
-      piece: () => this.run(open, piece),
-      end: () => void (generation === this.generation && searching?.return(undefined)),
-    }
+  /** Runs something on the matcher of an answer, which must stay where it is. */
+  use<A>(id: number, work: (matcher: Matcher) => A): A {
+    return this.run(this.get(id), work)
   }
 
   release(id: number): void {

@@ -7,7 +7,7 @@ import { Matchers } from "./matchers.ts"
 import { inlineConstraints } from "./testing/inline-constraints.ts"
 import { guardedSchemas, keptSchemas } from "./testing/schemas.ts"
 import { independentValidator } from "./testing/validator.ts"
-import { randomFrom, textOf, walk } from "./testing/walk.ts"
+import { closingOf, randomFrom, textOf, walk } from "./testing/walk.ts"
 
 const path = process.env.RAKIT_TEST_CHAT_MODEL
 
@@ -30,7 +30,7 @@ test.skipIf(!path)(
       const texts = [threaded, inline].map((constraints) => {
         const constraint = constraints.open({ kind: "schema", schema })
         const written = walk(constraint, vocabulary, randomFrom(i), 40)
-        const way = constraint.isComplete() ? [] : constraint.closing(800)
+        const way = constraint.isComplete() ? [] : closingOf(constraint, 800)
         constraint.release()
         expect(way, `${JSON.stringify(schema)} after ${textOf(vocabulary, written)}`).toBeDefined()
         return textOf(vocabulary, [...written, ...way!])

@@ -4,7 +4,7 @@ import { analyseSchema } from "./schema-report.ts"
 import { inlineConstraints } from "./testing/inline-constraints.ts"
 import { guardedSchemas, keptSchemas } from "./testing/schemas.ts"
 import { independentValidator } from "./testing/validator.ts"
-import { randomFrom, textOf, walk } from "./testing/walk.ts"
+import { closingOf, randomFrom, textOf, walk } from "./testing/walk.ts"
 
 const vocabulary = byteVocabulary()
 const constraints = inlineConstraints(vocabulary)
@@ -23,7 +23,7 @@ for (const [i, schema] of [...keptSchemas, ...guardedSchemas].entries()) {
         randomFrom(i * 1_000 + n),
         n % 2 === 0 ? n * 5 : mostTokens,
       )
-      const way = constraint.isComplete() ? [] : constraint.closing(600)
+      const way = constraint.isComplete() ? [] : closingOf(constraint, 600)
       constraint.release()
       const text = textOf(vocabulary, [...written, ...(way ?? [])])
       expect(way, `no way to an end after ${textOf(vocabulary, written)}`).toBeDefined()

@@ -85,6 +85,7 @@ export class AutomatonConstraints implements Constraints {
     }
     const { tokens, endTokens, watched, isReady } = this
     let [state, isReleased]: [number, boolean] = [0, false]
+    let found: readonly number[] | undefined
     const way: { readonly token: number; readonly before: number }[] = []
     watched.open++
     watched.opened++
@@ -132,9 +133,13 @@ export class AutomatonConstraints implements Constraints {
         check()
         return accepts(automaton, state)
       },
-      closing: (most) => {
+      seekClosing: (most) => {
         check()
-        return shortest(automaton, tokens, state, most)
+        found = shortest(automaton, tokens, state, most)
+      },
+      closing: () => {
+        check()
+        return found
       },
       release: () => {
         if (isReleased) throw new Error("released twice")

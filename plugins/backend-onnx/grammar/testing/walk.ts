@@ -34,6 +34,12 @@ export const walk = (
   return written
 }
 
+/** Searches a completion from where the constraint stands. */
+export const closingOf = (constraint: Constraint, most: number): readonly number[] | undefined => {
+  constraint.seekClosing(most)
+  return constraint.closing()
+}
+
 const closing = new Set([...Buffer.from('"}]')])
 
 const chosen = (
