@@ -43,7 +43,7 @@ const maskWithout = (vocabulary: number, tokens: Iterable<number>): TokenMask =>
 
 /** The state before a token, other than the constraint's. */
 interface Before {
-  readonly lastByte: number | undefined
+  readonly last: number | undefined
   readonly forced: ForcedCompletion["state"] | undefined
 }
 
@@ -63,8 +63,6 @@ export class ConstrainedDecoder {
   private readonly open: TokenMask | undefined
   /** The last bytes of the free text, which may be the beginning of `after`. */
   private tail = Buffer.alloc(0)
-  /** The last byte of the document. */
-  private lastByte: number | undefined
   private lateSinceMs: number | undefined
   /** Tokens that are decided already and not returned yet. */
   private certain: number[] = []
@@ -179,7 +177,7 @@ export class ConstrainedDecoder {
     if (!lost) throw new DeadEnd()
     this.constraint.rollback(lost.tokens.length)
     for (const token of lost.tokens) this.sampler.undo(token)
-    this.lastByte = lost.state.lastByte
+    this.last = lost.state.last
     if (this.forced && lost.state.forced) this.forced.state = lost.state.forced
     return lost.tokens.length
   }
@@ -203,7 +201,8 @@ export class ConstrainedDecoder {
     // the next step says whether the last token stays
     if (this.isUncertain) return undefined
     const isConstrained = this.state === "constrained" && !this.certain.length
-    const mayBeComplete = this.lastByte !== undefined && closers.has(this.lastByte)
+    const lastByte = this.last === undefined ? undefined : this.options.bytesOf(this.last).at(-1)
+    const mayBeComplete = lastByte !== undefined && closers.has(lastByte)
     if (
       isConstrained &&
       (!left || (mayBeComplete ? this.becomesReady() : this.isReady)) &&
@@ -245,10 +244,8 @@ export class ConstrainedDecoder {
         throw new GrammarFailed("the grammar let a text end that is not complete")
       return token
     }
-    const before = { lastByte: this.lastByte, forced: forced?.state }
-    if (choices) this.backtracking.add(token, before)
+    if (choices) this.backtracking.add(token, { last: this.last, forced: forced?.state })
     this.constraint.accept(token)
-    this.lastByte = this.options.bytesOf(token).at(-1)
     this.last = token
     this.isUncertain = forced?.follow(token, left - 1) ?? false
     return token
