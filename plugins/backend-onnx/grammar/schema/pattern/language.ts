@@ -16,6 +16,8 @@ type Shape =
 
 const mostTerms = 200_000
 const mostDerivatives = 50_000
+/** Classes like `\p{L}` have hundreds of ranges each. */
+const mostRanges = 200_000
 const endless = Number.POSITIVE_INFINITY
 
 /**
@@ -30,6 +32,7 @@ export class Languages {
   private readonly nullables = new Map<Term, boolean>()
   private readonly bounds = new Map<Term, readonly [number, number]>()
   private readonly plain: boolean[] = []
+  private ranges = 0
   readonly empty = this.add("empty", { kind: "empty" })
   readonly never = this.add("never", { kind: "never" })
   readonly anything = this.repeat(this.set(anyChar), 0, endless)
@@ -52,7 +55,11 @@ export class Languages {
   }
 
   set(set: CharSet): Term {
-    return set.length === 0 ? this.never : this.add(`s${set.join(",")}`, { kind: "set", set })
+    if (set.length === 0) return this.never
+    const key = `s${set.join(",")}`
+    if (!this.known.has(key)) this.ranges += set.length / 2
+    if (this.ranges > mostRanges) refuse("it is too complex to be written out")
+    return this.add(key, { kind: "set", set })
   }
 
   concat(head: Term, tail: Term): Term {
