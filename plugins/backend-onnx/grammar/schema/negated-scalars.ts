@@ -1,3 +1,4 @@
+import { formatRule } from "./format-rules.ts"
 import { numberFormats } from "./formats.ts"
 import { isCount, isNumber, type JsonObject } from "./json-value.ts"
 import type { Violated } from "./negation.ts"
@@ -19,11 +20,7 @@ export const violatedNumber: Violated = (negating, place, known) => {
     const least = bound.minimum ?? bound.exclusiveMinimum ?? -mostNumber
     const most = bound.maximum ?? bound.exclusiveMaximum ?? mostNumber
     if (least > mostNumber || most < -mostNumber) return false
-    const { enforced, isExact } = negating.reading.readAside({
-      ...place,
-      schema: { type, ...bound },
-    })
-    return isExact ? enforced : negating.loosely(enforced)
+    return negating.read({ ...place, schema: { type, ...bound } })
   }
   const format = numberFormats[String(schema.format)]
   return [
@@ -42,20 +39,44 @@ export const violatedNumber: Violated = (negating, place, known) => {
   ]
 }
 
-/** Texts of other lengths, and those that no pattern matches. */
+/**
+ * Patterns that match every text which some validator takes for the format: what they do not match
+ * certainly lacks it.
+ */
+export const outerPatterns: Readonly<Record<string, string>> = {
+  date: "^\\d{4}-\\d\\d-\\d\\d$",
+  time: "^\\d\\d:\\d\\d",
+  "iso-time": "^\\d\\d:\\d\\d",
+  "date-time": "^\\d{4}-\\d\\d-\\d\\d[^\\d]",
+  "iso-date-time": "^\\d{4}-\\d\\d-\\d\\d[^\\d]",
+  duration: "^[Pp]",
+  email: "@",
+  "idn-email": "@",
+  hostname: "^[\\w.-]*$",
+  ipv4: "^[\\d.]+$",
+  ipv6: ":[\\s\\S]*:",
+  uuid: "^(?:urn:uuid:|\\{)?[0-9A-Fa-f-]{32,}\\}?$",
+  uri: ":",
+  iri: ":",
+  url: ":",
+  "json-pointer": "^(?:/|$)",
+  "relative-json-pointer": "^\\d",
+  byte: "^[\\w+/=\\s-]*$",
+}
+
+/** Texts of other lengths, and those that do not match a pattern or have no such format. */
 export const violatedText: Violated = (negating, place) => {
-  const { minLength, maxLength, pattern } = place.schema as JsonObject
-  const text = (bound: JsonObject): EnforcedSchema => {
-    const { enforced, isExact } = negating.reading.readAside({
-      ...place,
-      schema: { type: "string", ...bound },
-    })
-    return isExact ? enforced : negating.loosely(enforced)
-  }
-  // what lacks a format for one validator may have it for another: no text certainly lacks it
+  const { minLength, maxLength, pattern, format } = place.schema as JsonObject
+  const text = (bound: JsonObject): EnforcedSchema =>
+    negating.read({ ...place, schema: { type: "string", ...bound } })
+  const outer = Object.hasOwn(outerPatterns, String(format)) && outerPatterns[String(format)]
+  // what is an annotation is never violated
+  const isJudged = typeof format === "string" && formatRule(format) !== undefined
   return [
     ...(isCount(minLength) && minLength > 0 ? [text({ maxLength: minLength - 1 })] : []),
     ...(isCount(maxLength) ? [text({ minLength: maxLength + 1 })] : []),
     ...(typeof pattern === "string" ? [text({ pattern: withoutMatch(pattern) })] : []),
+    ...(outer ? [text({ pattern: withoutMatch(outer) })] : []),
+    ...(isJudged && !outer ? [negating.loosely({ type: "string" })] : []),
   ]
 }

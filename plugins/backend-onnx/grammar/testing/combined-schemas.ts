@@ -2,7 +2,24 @@ import type { Json } from "../../../../core/json.ts"
 
 /** Documents over few names and values, so that random schemas tell them apart. */
 export const fewDocuments: readonly Json[] = [
-  ...[null, true, false, 0, 1, 2, -1, 0.5, "", "a", "b", "ab", "ba", "abc"],
+  ...[
+    null,
+    true,
+    false,
+    0,
+    1,
+    2,
+    -1,
+    0.5,
+    "",
+    "a",
+    "b",
+    "ab",
+    "ba",
+    "abc",
+    "1.2.3.4",
+    "2024-02-29",
+  ],
   ...[[], [0], [1], ["a"], [0, 1], [1, 1], ["a", 0], [0, 1, 2], [[]], [{ a: 0 }]],
   ...[{}, { a: 0 }, { a: 1 }, { a: "a" }, { a: "b" }, { a: null }, { b: 0 }, { b: "a" }, { c: 1 }],
   ...[
@@ -42,6 +59,7 @@ export const randomSchemas = (random: () => number): (() => Json) => {
     () => ({ maxLength: count(2) }),
     () => ({ minLength: count(2) }),
     () => ({ type: "string", pattern: pick(["^a", "b$", "^[ab]+$", "c"]) }),
+    () => ({ type: "string", format: pick(["date", "ipv4", "ipv6", "email"]) }),
     () => ({ minItems: count(2) }),
     () => ({ maxItems: count(2) }),
     () => ({ required: [...new Set([pick(names), pick(names)])] }),
