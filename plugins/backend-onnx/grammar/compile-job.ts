@@ -61,6 +61,7 @@ const blamed: readonly (readonly [RegExp, string])[] = [
   [/circular references/, "$ref"],
   [/regex|pattern/i, "pattern"],
 ]
+
 const tooMuch = /too large|too many|too complex|limit|fuel/i
 
 type Verdict =
@@ -71,6 +72,8 @@ type Refusal = Omit<Extract<Compiled, { readonly result: "refused" }>, "compileM
 
 /** The first line of a message, with what is wrong in a pattern that it shows over several lines. */
 const shortOf = (message: string): string => {
+  if (message.includes("Unable to determine if regex is empty"))
+    return "its patterns are too complex together"
   const why = /^error: (.*)$/m.exec(message)?.[1]
   return [message.split("\n")[0]!, ...(why === undefined ? [] : [why])].join(" ").slice(0, 500)
 }
@@ -122,10 +125,10 @@ const attemptOnce = (
   const tooMany = tooManyWays(enforced)
   if (tooMany) return { result: "tooComplex", reason: tooMany }
   const found = attempt(vocabulary, { kind: "schema", schema }, JSON.stringify(enforced))
-  const heaviest = found.result === "tooComplex" ? heaviestText(texts) : undefined
-  return heaviest && found.result === "tooComplex"
-    ? refusal(heaviest.keyword, child(heaviest.path, heaviest.keyword), found.reason)
-    : found
+  if (found.result === "ok" || found === impossible) return found
+  const isPattern = found.result === "refused" && found.keyword === "pattern" && !found.path
+  const blamed = isPattern || found.result === "tooComplex" ? heaviestText(texts) : undefined
+  return blamed ? refusal(blamed.keyword, child(blamed.path, blamed.keyword), found.reason) : found
 }
 
 const strictly = (

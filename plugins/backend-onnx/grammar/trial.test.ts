@@ -42,6 +42,28 @@ test("a pattern that fails in the middle of an answer is refused by its place, b
     })
 })
 
+test("patterns that are too much together are refused by the heaviest", () => {
+  const allOf = Array.from({ length: 12 }, (_, i) => ({
+    type: "string",
+    pattern: `a${i}.{0,${10 + i}}b${i}`,
+  }))
+  expect(strict({ allOf })).toMatchObject({
+    result: "refused",
+    keyword: "pattern",
+    path: "/allOf/11/pattern",
+  })
+  const many = Object.fromEntries(
+    Array.from({ length: 201 }, (_, i) => [
+      `p${i}`,
+      { type: "string", pattern: `^x{${i + 100}}$` },
+    ]),
+  )
+  expect(strict({ type: "object", properties: many })).toMatchObject({
+    result: "refused",
+    path: "/properties/p200/pattern",
+  })
+})
+
 test("where it is not strict, the rest of such a schema still guides", () => {
   const schema = objectOf({ n: { type: "integer" }, text: { type: "string", ...wordCount } })
   expect(compileJob({ kind: "schema", schema, isStrict: false, vocabulary })).toMatchObject({

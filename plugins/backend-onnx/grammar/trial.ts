@@ -19,6 +19,8 @@ const textSteps = 24
 /** A product of counted repetitions from which on a pattern is tried by itself. */
 const manyRepeats = 50
 const keptTexts = 4_096
+/** Texts of one schema that are tried: a few milliseconds each. */
+const mostTrials = 200
 
 /** What others should not wait for. It only decides which thread follows an answer. */
 const heavyMs = 10
@@ -104,21 +106,30 @@ const needsTrial = (text: string): boolean =>
   repeatsIn(text) >= manyRepeats ||
   (text.includes('"pattern"') && /"allOf"|"(?:min|max)Length"/.test(text))
 
-/** The text whose pattern unfolds most; undefined: none repeats much. */
+/** Returns the text whose pattern unfolds most; undefined: none has a pattern. */
 export const heaviestText = (places: readonly TextPlace[]): TextPlace | undefined => {
-  const repeats = (place: TextPlace) => repeatsIn(JSON.stringify(place.schema))
-  const heavy = places.filter((place) => repeats(place) >= manyRepeats)
-  return heavy.sort((a, b) => repeats(b) - repeats(a))[0]
+  const weights = places
+    .filter(({ keyword }) => keyword === "pattern")
+    .map((place) => ({ place, repeats: repeatsIn(JSON.stringify(place.schema)) }))
+  return weights.sort((a, b) => b.repeats - a.repeats)[0]?.place
 }
 
 /** Returns the keywords of texts that would fail in the middle of an answer, with the reasons. */
 export const failingTexts = (
   vocabulary: SharedVocabulary,
   places: readonly TextPlace[],
-): readonly (TextPlace & { readonly reason: string })[] =>
-  places.flatMap((place) => {
+): readonly (TextPlace & { readonly reason: string })[] => {
+  const tried = new Set<string>()
+  const failureOf = (text: string): string | undefined => {
+    if (!tried.has(text) && tried.size === mostTrials)
+      return `more than ${mostTrials} texts unfold into many states`
+    tried.add(text)
+    return failureOfText(vocabulary, text)
+  }
+  return places.flatMap((place) => {
     if (typeof place.schema === "boolean") return []
     const text = JSON.stringify(asked(place.schema))
-    const reason = needsTrial(text) ? failureOfText(vocabulary, text) : undefined
+    const reason = needsTrial(text) ? failureOf(text) : undefined
     return reason === undefined ? [] : [{ ...place, reason }]
   })
+}

@@ -1,10 +1,7 @@
 import type { Json } from "../../../../core/json.ts"
+import { type Defs, nameIn, namesOfRefs, settle } from "./fixed-point.ts"
 import { isObject } from "./json-value.ts"
 import { allOf, anyOf, type EnforcedSchema } from "./reading.ts"
-
-type Defs = ReadonlyMap<string, EnforcedSchema>
-
-const nameIn = (ref: Json): string => String(ref).slice("#/$defs/".length)
 
 /**
  * Removes branches that no finite document satisfies, such as a `$ref` that only leads to itself,
@@ -27,30 +24,16 @@ export const withoutDeadEnds = (root: EnforcedSchema, defs: Defs): EnforcedSchem
     : pruned
 }
 
-const namesOfRefs = (schema: EnforcedSchema): ReadonlySet<string> => {
-  const found = new Set<string>()
-  const look = (part: Json): void => {
-    if (!isObject(part)) return
-    if (typeof part.$ref === "string") found.add(nameIn(part.$ref))
-    const lists = [part.allOf, part.anyOf, part.prefixItems]
-    for (const inside of [...lists, part.properties, part.patternProperties])
-      for (const one of Object.values((inside ?? {}) as Json[])) look(one)
-    for (const one of [part.items, part.additionalProperties]) look(one)
-  }
-  look(schema)
-  return found
-}
-
 /**
  * Returns the names of the definitions that some finite document satisfies: the least fixed point.
  */
 const productiveOf = (defs: Defs): ReadonlySet<string> => {
   const found = new Set<string>()
-  for (let before = -1; before !== found.size; ) {
-    before = found.size
-    for (const [name, schema] of defs)
-      if (!found.has(name) && prune(schema, found) !== false) found.add(name)
-  }
+  settle(defs, (name, schema) => {
+    if (found.has(name) || prune(schema, found) === false) return false
+    found.add(name)
+    return true
+  })
   return found
 }
 

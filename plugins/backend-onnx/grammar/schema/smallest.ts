@@ -1,8 +1,8 @@
 import type { Json } from "../../../../core/json.ts"
+import { type Defs, nameIn, settle } from "./fixed-point.ts"
 import { isObject } from "./json-value.ts"
 import type { EnforcedSchema } from "./reading.ts"
 
-type Defs = ReadonlyMap<string, EnforcedSchema>
 type Parts = Readonly<Record<string, Json>>
 type SizeOf = (schema: Json) => number
 
@@ -12,10 +12,9 @@ export const mostDocumentBytes = 2 ** 20
 /** Sizes are cut here, so that none overflows to infinity, which means that there is no document. */
 const largestSize = 1e100
 
-/** Rounds after which sizes that still shrink are left undecided. */
-const mostRounds = 64
+/** Calls for each definition after which sizes that still shrink are left undecided. */
+const mostCalls = 64
 
-const nameIn = (ref: Json): string => String(ref).slice("#/$defs/".length)
 const listOf = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
 const byteLength = (value: Json): number => Buffer.byteLength(JSON.stringify(value) ?? "")
 const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0)
@@ -67,24 +66,21 @@ const bytesOf = (schema: Json, ofDefinition: (name: string) => number): number =
   return plainBytes[String(schema.type)] ?? 1
 }
 
-/** The least sizes of definitions, as a fixed point; undefined: not found within the rounds. */
+/** The least sizes of definitions, as a fixed point; undefined: not found within the calls. */
 const sizesOf = (defs: Defs): ReadonlyMap<string, number> | undefined => {
   const sizes = new Map<string, number>()
   const ofDefinition = (name: string) => sizes.get(name) ?? Number.POSITIVE_INFINITY
-  // a definition is found before those that it refers to
-  const inOrder = [...defs].reverse()
-  for (let round = 0; round < mostRounds; round++) {
-    let isChanged = false
-    for (const [name, schema] of inOrder) {
+  const isSettled = settle(
+    defs,
+    (name, schema) => {
       const size = cut(bytesOf(schema, ofDefinition))
-      if (size < ofDefinition(name)) {
-        sizes.set(name, size)
-        isChanged = true
-      }
-    }
-    if (!isChanged) return sizes
-  }
-  return undefined
+      const isSmaller = size < ofDefinition(name)
+      if (isSmaller) sizes.set(name, size)
+      return isSmaller
+    },
+    mostCalls,
+  )
+  return isSettled ? sizes : undefined
 }
 
 export interface Endless {
