@@ -116,6 +116,14 @@ it("lines of a batch keep their forms", async () => {
 
 it("close_on_length ends a text as the form allows", async () => {
   const long = { max_tokens: 12, temperature: 1, seed: 1 }
+  const story = 'start: "<b>" /[^<]{1,2000}/ "</b>"'
+  expect(
+    await saidIn({
+      ...long,
+      max_tokens: 30,
+      response_format: { type: "grammar", grammar: story, close_on_length: true },
+    }),
+  ).toEqual([[expect.stringMatching(/^<b>[^<]+<\/b>$/), expect.stringMatching("stop|length")]])
   const sum = 'start: "[" N ("+" N)* "]"\nN: /[1-9]/'
   const close_on_length = true
   expect(
@@ -242,6 +250,22 @@ describe("400 names what can't be kept", () => {
       /second form/,
     ],
   ]
+  it("in a dry run, too, which is free", async () => {
+    const dry = (grammar: string) =>
+      served.client.chat.completions
+        .create({ model: "svc-omni", messages, guided_grammar: grammar } as never, {
+          headers: { "X-Dry-Run": "1" },
+        })
+        .then(
+          () => "ok",
+          ({ code }) => code,
+        )
+    expect([await dry('start: "a"'), await dry("start: (")]).toEqual([
+      "ok",
+      "invalid_request_error",
+    ])
+  })
+
   it.each(cases)("%s", async (_, body, code, param, message) => {
     expect(await refusalOf(body)).toEqual([400, code, param, expect.stringMatching(message)])
   })

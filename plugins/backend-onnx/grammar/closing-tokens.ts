@@ -74,8 +74,11 @@ export class ClosingTokens {
     return ids.includes(undefined) ? undefined : (ids as number[])
   }
 
-  /** Returns the allowed ids that are worth a try, the most promising first. */
-  choices(mask: Uint32Array): readonly number[] {
+  /**
+   * Returns the allowed ids that are worth a try, the most promising first. `literals`: bytes at
+   * which free text may end, where that is not a string of JSON.
+   */
+  choices(mask: Uint32Array, literals: readonly number[] = []): readonly number[] {
     const all: number[] = []
     for (let word = 0; word < mask.length; word++)
       for (let bits = mask[word]!; bits !== 0; bits &= bits - 1) {
@@ -84,7 +87,10 @@ export class ClosingTokens {
       }
     const text = all.filter((id) => !spaces.has(this.byteOf(id) ?? -1))
     const ids = text.length > 0 ? text : all
-    if (ids.length >= freeBytes) return this.choicesInText(new Set(ids))
+    if (ids.length >= freeBytes)
+      return literals.length > 0
+        ? this.choicesAmong([...literals, ...kinds], new Set(all))
+        : this.choicesInText(new Set(ids))
     const bytes = new Set(ids.map((id) => this.byteOf(id)))
     const ranks = bytes.has(quote) && bytes.has(bracket) ? orderOfValues : order
     const rankOf = (id: number) => {
@@ -98,11 +104,15 @@ export class ClosingTokens {
   private choicesInText(ids: ReadonlySet<number>): readonly number[] {
     const end = this.ofByte.get(quote)
     if (end !== undefined && ids.has(end)) return [end]
-    const found = kinds.flatMap((byte) => {
+    return this.choicesAmong(kinds, ids).slice(0, mostKinds)
+  }
+
+  private choicesAmong(bytes: readonly number[], ids: ReadonlySet<number>): readonly number[] {
+    const found = [...new Set(bytes)].flatMap((byte) => {
       const id = this.ofByte.get(byte)
       return id !== undefined && ids.has(id) ? [id] : []
     })
-    return (found.length > 0 ? found : [...ids]).slice(0, mostKinds)
+    return (found.length > 0 ? found : [...ids]).slice(0, mostChoices)
   }
 
   /** Spells single bytes with as few tokens as possible. */

@@ -62,6 +62,18 @@ describe("the shortest completion", () => {
     expect(closed({ kind: "lark", lark: "start: /(?:ab){3,}c|x{20}/" }, "ab", 8)).toBe("ababc")
   })
 
+  test("ends free text where the grammar goes on with a literal", () => {
+    const lark = (text: string): Grammar => ({ kind: "lark", lark: text })
+    const story = lark('start: "<story>" /[^<]{1,2000}/ "</story>"')
+    expect(closed(story, "<story>Once ", 8)).toBe("</story>")
+    expect(closed(story, "<story>Once ", 7)).toBeUndefined()
+    const lines = lark('start: line+ "."\nline: "- " /[^\\n]+/ "\\n"')
+    expect(closed(lines, "- one", 400)).toBe("\n.")
+    expect(closed(lark("start: /\\x{5b}[^\\x{23}]{3,900}\\x{23}END/"), "[abc", 400)).toBe("#END")
+    const mixed = lark('start: "<" %json {"type":"string"} ">"')
+    expect(closed(mixed, '<"a', 9)).toBe('">')
+  })
+
   test("keeps to what is checked on finished values", () => {
     const set: Json = {
       type: "array",

@@ -39,14 +39,15 @@ interface Way {
  * choice all others are followed in the same way, and whatever is shorter takes its place
  * (local search), until nothing gets shorter. What it does is counted, so that a search has a bound
  * and the same document the same completion. It ends where the text may end, even if more could
- * follow.
+ * follow. `literals`: bytes at which free text may end.
  */
 export const shortestClosing = (
   matcher: Matcher,
   tokens: ClosingTokens,
   most: number,
+  literals: readonly number[] = [],
 ): readonly number[] | undefined => {
-  const search = new ClosingSearch(matcher, tokens)
+  const search = new ClosingSearch(matcher, tokens, literals)
   const found = search.find(most)
   if (!found) return undefined
   const first = tokens.spell(found.ids)
@@ -61,11 +62,13 @@ export const shortestClosing = (
 class ClosingSearch {
   private readonly tokens: ClosingTokens
   private readonly from: Matcher
+  private readonly literals: readonly number[]
   private masks = 0
 
-  constructor(from: Matcher, tokens: ClosingTokens) {
+  constructor(from: Matcher, tokens: ClosingTokens, literals: readonly number[]) {
     this.from = from
     this.tokens = tokens
+    this.literals = literals
   }
 
   find(most: number): Way | undefined {
@@ -162,7 +165,7 @@ class ClosingSearch {
   private follow(matcher: Matcher, ids: number[], choices: Choice[], limits: Limits): boolean {
     while (!matcher.isAccepting()) {
       if (ids.length >= limits.bytes || this.masks-- <= 0) return false
-      const untried = this.tokens.choices(matcher.mask())
+      const untried = this.tokens.choices(matcher.mask(), this.literals)
       if (untried.length === 1 && this.takeForced(matcher, ids)) continue
       if (untried.length > 1 && choices.length >= limits.choices) return false
       const taken = untried.findIndex((id) => matcher.consume(id))

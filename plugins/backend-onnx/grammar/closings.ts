@@ -1,4 +1,5 @@
 import { shortestClosing } from "./closing.ts"
+import { literalsIn } from "./closing-literals.ts"
 import { ClosingTokens } from "./closing-tokens.ts"
 import type { Grammar } from "./constraint.ts"
 import type { GrammarVocabulary } from "./grammar-vocabulary.ts"
@@ -13,6 +14,7 @@ export class Closings {
   private readonly matchers: Matchers
   /** The number of single bytes of each token of an answer. */
   private readonly lengths = new Map<number, number[]>()
+  private readonly literals = new Map<number, readonly number[]>()
 
   constructor(vocabulary: GrammarVocabulary) {
     this.tokens = new ClosingTokens(vocabulary)
@@ -23,6 +25,7 @@ export class Closings {
   open(id: number, grammar: Grammar): void {
     this.matchers.add(id, grammar)
     this.lengths.set(id, [])
+    this.literals.set(id, literalsIn(grammar))
   }
 
   /**
@@ -45,10 +48,12 @@ export class Closings {
       for (const byte of bytes) this.matchers.accept(id, byte)
       lengths.push(bytes.length)
     }
-    return this.matchers.use(id, (matcher) => shortestClosing(matcher, this.tokens, most))
+    const literals = this.literals.get(id)
+    return this.matchers.use(id, (matcher) => shortestClosing(matcher, this.tokens, most, literals))
   }
 
   release(id: number): void {
+    this.literals.delete(id)
     if (this.lengths.delete(id)) this.matchers.release(id)
   }
 }
