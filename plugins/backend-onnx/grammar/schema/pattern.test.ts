@@ -268,6 +268,7 @@ test("what no automaton of bounded size reads is refused", () => {
     "(?:a|b)*a(?:a|b){12}(?!c)",
     "(?:(?!ab)a?)*b",
     "(?i:a)",
+    "\\p{Foo}\\_",
     "[",
     "(",
     "a{20000}",

@@ -96,25 +96,56 @@ const conjuncts = (languages: Languages, term: Term): readonly Term[] => {
 }
 
 const mostKept = 500
+/** The maximum number of derivatives for one pattern, and for all patterns of a schema. */
+const mostWork = 20_000
+const mostWorkOfSchema = 200_000
+
+let counted = new Set<string>()
+let spent = 0
+
+/**
+ * Begins to count the work on the patterns of another schema. Beyond the maximum no automaton is
+ * written; what is remembered from other schemas counts as well, so that a verdict does not
+ * depend on them.
+ */
+export const countPatternWork = (): void => {
+  counted = new Set()
+  spent = 0
+}
+
+type Maker<A> = (pattern: string, languages: Languages) => A
+
+const attemptOf = <A>(make: Maker<A>, pattern: string, languages: Languages) => {
+  try {
+    return { made: make(pattern, languages) }
+  } catch (cause) {
+    if (cause instanceof PatternRefused) return { refused: cause }
+    if (cause instanceof RangeError)
+      return { refused: new PatternRefused("it is nested too deeply") }
+    throw cause
+  }
+}
 
 /** Schemas say the same patterns again and again, and automata take milliseconds. */
-const remembered = <A>(make: (pattern: string) => A): ((pattern: string) => A) => {
-  const known = new Map<string, A | PatternRefused>()
-  const attempt = (pattern: string): A | PatternRefused => {
-    try {
-      return make(pattern)
-    } catch (cause) {
-      if (cause instanceof PatternRefused) return cause
-      if (cause instanceof RangeError) return new PatternRefused("it is nested too deeply")
-      throw cause
-    }
+const remembered = <A>(name: string, make: Maker<A>): ((pattern: string) => A) => {
+  const known = new Map<string, { readonly made?: A; readonly work: number }>()
+  const fresh = (pattern: string) => {
+    const languages = new Languages(mostWork)
+    return { ...attemptOf(make, pattern, languages), work: languages.work }
   }
   return (pattern) => {
-    const found = known.get(pattern) ?? attempt(pattern)
-    if (known.size >= mostKept) known.clear()
-    known.set(pattern, found)
-    if (found instanceof PatternRefused) throw found
-    return found
+    const isBeyond = spent > mostWorkOfSchema && !counted.has(name + pattern)
+    const found = isBeyond
+      ? { ...attemptOf(make, pattern, new Languages(0)), work: 0 }
+      : (known.get(pattern) ?? fresh(pattern))
+    if (!isBeyond) {
+      if (known.size >= mostKept) known.clear()
+      known.set(pattern, found)
+      if (!counted.has(name + pattern)) spent += found.work
+      counted.add(name + pattern)
+    }
+    if ("refused" in found) throw found.refused
+    return found.made as A
   }
 }
 
@@ -122,8 +153,7 @@ const remembered = <A>(make: (pattern: string) => A): ((pattern: string) => A) =
  * Converts an ECMAScript pattern, which matches anywhere in a string, to patterns of llguidance
  * for the whole string. Throws `PatternRefused`.
  */
-export const wholePatterns = remembered((pattern) => {
-  const languages = new Languages()
+export const wholePatterns = remembered("all", (pattern, languages) => {
   const term = searchOf(languages, parse(pattern))
   const parts = conjuncts(languages, term)
   try {
@@ -149,14 +179,12 @@ const lengthsBeside = (
 }
 
 /** The same as a single pattern. */
-export const wholePattern = remembered((pattern) => {
-  const languages = new Languages()
+export const wholePattern = remembered("one", (pattern, languages) => {
   return written(languages, searchOf(languages, parse(pattern)))
 })
 
 /** Returns patterns that accept all strings that the pattern accepts, and others. */
-export const widerPatterns = remembered((pattern): WholePatterns => {
-  const languages = new Languages()
+export const widerPatterns = remembered("wider", (pattern, languages): WholePatterns => {
   const node = parse(pattern)
   const term = attempted(() => searchOf(languages, node)) ?? searchOf(languages, wider(node))
   const parts = conjuncts(languages, term).map((part) => attempted(() => written(languages, part)))

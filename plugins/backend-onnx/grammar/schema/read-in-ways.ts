@@ -2,6 +2,7 @@ import type { Json } from "../../../../core/json.ts"
 import { losesCounts } from "./counts.ts"
 import { isObject } from "./json-value.ts"
 import { overlapsPatterns } from "./name-patterns.ts"
+import { countPatternWork } from "./pattern.ts"
 import { Reader, type ReadSchema } from "./read-schema.ts"
 import type { ReadingOptions } from "./reading.ts"
 import { tooManyWays } from "./ways.ts"
@@ -31,6 +32,7 @@ export const readSchema = (schema: Json): ReadSchema => {
   // what is found to fail is left out by itself first
   const left = { isCounting: true, isWritingPatterns: true }
   for (;;) {
+    countPatternWork()
     const found = new Reader(schema, { ...ways[way]!, ...left }).whole()
     if (left.isCounting && losesCounts(found.enforced)) left.isCounting = false
     else if (left.isWritingPatterns && overlapsPatterns(found.enforced))

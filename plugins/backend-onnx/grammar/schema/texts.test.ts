@@ -53,3 +53,17 @@ test("a pattern that must not match is written", () => {
   const { refused, guards } = analyseSchema({ type: "string", not: { pattern: "^x|y{2}$" } })
   expect([refused, guards]).toEqual([undefined, undefined])
 })
+
+test("the automata of a schema are bounded, whatever is remembered of other schemas", () => {
+  const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+  const schema = {
+    properties: Object.fromEntries(
+      Array.from({ length: 120 }, (_, i) => [`p${i}`, { pattern: `^(?!${i}${letters})` }]),
+    ),
+  }
+  const guarded = () => [...(analyseSchema(schema).guards?.keywords.keys() ?? [])]
+  const first = guarded()
+  expect(first.length).toBeGreaterThan(0)
+  expect(first.length).toBeLessThan(120)
+  expect(guarded()).toEqual(first)
+})

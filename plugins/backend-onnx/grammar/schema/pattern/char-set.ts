@@ -97,27 +97,38 @@ export const spaces: CharSet = union([
 ])
 export const lineEnds: CharSet = [0xa, 0xa, 0xd, 0xd, 0x2028, 0x2029]
 
-/**
- * `\p{..}` as ranges of this process's version of Unicode, not of the one that the crate was built
- * with.
- */
+/** All characters but halves of pairs, in texts of units of one size. */
+function* allChars(): Generator<readonly [first: number, chars: string]> {
+  for (let first = 0; first <= highest; first += 0x800) {
+    if (first === surrogates[0]) continue
+    yield [first, String.fromCodePoint(...Array.from({ length: 0x800 }, (_, i) => first + i))]
+  }
+}
+
 const properties = new Map<string, CharSet>()
-export const charsOfProperty = (property: string): CharSet => {
+
+/**
+ * Returns `\p{..}` as ranges of this process's version of Unicode, not of the one that the crate
+ * was built with; undefined: there is no such property.
+ */
+export const charsOfProperty = (property: string): CharSet | undefined => {
   const known = properties.get(property)
   if (known !== undefined) return known
-  const rule = new RegExp(`^\\p${property}$`, "u")
-  const ranges: number[] = []
-  let start = -1
-  for (let code = 0; code <= highest + 1; code++) {
-    const isIn =
-      code <= highest && !contains(surrogates, code) && rule.test(String.fromCodePoint(code))
-    if (isIn && start < 0) start = code
-    if (!isIn && start >= 0) {
-      ranges.push(start, code - 1)
-      start = -1
-    }
+  let runs: RegExp
+  try {
+    runs = new RegExp(`\\p${property}+`, "gu")
+  } catch {
+    return undefined
   }
+  const ranges: number[] = []
+  for (const [first, chars] of allChars())
+    for (const { 0: run, index } of chars.matchAll(runs)) {
+      const size = first > 0xffff ? 2 : 1
+      const start = first + index / size
+      ranges.push(start, start + run.length / size - 1)
+    }
   if (properties.size > 64) properties.clear()
-  properties.set(property, ranges)
-  return ranges
+  const set = union([ranges])
+  properties.set(property, set)
+  return set
 }

@@ -15,7 +15,6 @@ type Shape =
   | { readonly kind: "loop" }
 
 const mostTerms = 200_000
-const mostDerivatives = 50_000
 /** Classes like `\p{L}` have hundreds of ranges each. */
 const mostRanges = 200_000
 const endless = Number.POSITIVE_INFINITY
@@ -33,9 +32,19 @@ export class Languages {
   private readonly bounds = new Map<Term, readonly [number, number]>()
   private readonly plain: boolean[] = []
   private ranges = 0
+  private readonly mostWork: number
   readonly empty = this.add("empty", { kind: "empty" })
   readonly never = this.add("never", { kind: "never" })
   readonly anything = this.repeat(this.set(anyChar), 0, endless)
+
+  constructor(mostWork: number) {
+    this.mostWork = mostWork
+  }
+
+  /** How many derivatives were taken. */
+  get work(): number {
+    return this.derivatives.size
+  }
 
   private add(key: string, shape: Shape): Term {
     const known = this.known.get(key)
@@ -217,7 +226,7 @@ export class Languages {
     const known = this.derivatives.get(key)
     if (known === pending) refuse("a repeated part that may be empty, with a lookaround")
     if (known !== undefined) return known
-    if (this.derivatives.size >= mostDerivatives) refuse("it is too complex to be written out")
+    if (this.work >= this.mostWork) refuse("it is too complex to be written out")
     this.derivatives.set(key, pending)
     const found = this.follow(term, code)
     this.derivatives.set(key, found)

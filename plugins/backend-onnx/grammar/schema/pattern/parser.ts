@@ -158,7 +158,7 @@ class Parser {
     }
     const property = this.match(/([pP])(\{[\w=]+\})/y)
     if (property) {
-      const named = charsOfProperty(property[2]!)
+      const named = charsOfProperty(property[2]!) ?? refuse(`the property ${property[2]}`)
       return property[1] === "p" ? named : negated(named)
     }
     const code = this.escapedChar()
