@@ -62,6 +62,7 @@ const makeSettling = (deps: CallPathDeps, { call, meter }: Prepared) => {
   let failure: ApiError | undefined
   let cost: Micros | undefined
   return {
+    isOpen: () => open,
     cost: () => cost,
     /** Remembers a failure, so that it is not charged. An interruption is none: the caller left. */
     note: <E>(cause: Cause.Cause<E>) =>
@@ -130,7 +131,7 @@ export const paid = (
   Effect.gen(function* () {
     const { call, plan, meter } = prepared
     const timing = meter.serverTiming
-    const { settle, note, cost } = makeSettling(deps, prepared)
+    const { settle, note, cost, isOpen } = makeSettling(deps, prepared)
     const settleCut = settle(clientGone).pipe(
       Effect.catchCause((cause) =>
         Effect.sync(() =>
@@ -143,7 +144,7 @@ export const paid = (
     )
     const rate = yield* Effect.acquireRelease(
       timedAdmission(deps, endpoint, input, caller, prepared),
-      () => settleCut,
+      () => (isOpen() ? settleCut : Effect.void),
     )
     const reply = yield* runPlan(deps.log, plan).pipe(
       Effect.onError(note),

@@ -200,11 +200,14 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const drainedFor = (tx: Transaction | undefined) => (tx ? Effect.void : drained)
 
   const settle: Billing["settle"] = (items, tx) =>
-    Effect.suspend(() =>
-      tx
-        ? holds.settle(items, clock.nowMs(), tx)
-        : Effect.forEach(items, settleOne, { concurrency: "unbounded", discard: true }),
-    )
+    Effect.suspend(() => {
+      if (tx) return holds.settle(items, clock.nowMs(), tx)
+      const [only] = items
+      // several at once would each have a fiber
+      return only && items.length === 1
+        ? settleOne(only)
+        : Effect.forEach(items, settleOne, { concurrency: "unbounded", discard: true })
+    })
   /** What is refused while settlements are on their way is asked again when they have arrived. */
   const admit = (request: AdmitRequest) =>
     Effect.flatMap(admissions.submit(request), (verdict) =>
