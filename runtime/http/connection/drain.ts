@@ -1,4 +1,4 @@
-import type { Server } from "node:http"
+import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Effect } from "effect"
 import type { InFlight } from "./in-flight.ts"
@@ -22,16 +22,19 @@ export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })
-  // a connection whose last reply still announced keep-alive
+  /** Closes a connection whose last reply still announced keep-alive. */
+  const closeAfter = (res: ServerResponse) =>
+    res.once("close", () => setImmediate(() => server.closeIdleConnections()))
   server.on("request", (_req, res) => {
-    res.once("close", () => {
-      if (draining) setImmediate(() => server.closeIdleConnections())
-    })
+    if (draining) closeAfter(res)
   })
   const stopAccepting = Effect.sync(() => {
     draining = true
     server.close()
-    for (const { res } of inFlight.all()) if (!res.headersSent) res.shouldKeepAlive = false
+    for (const { res } of inFlight.all()) {
+      if (!res.headersSent) res.shouldKeepAlive = false
+      closeAfter(res)
+    }
     server.closeIdleConnections()
     // Node does not count a connection that has sent nothing as idle
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
