@@ -8,13 +8,17 @@ import { AnswerGuard, Matcher } from "./matcher.ts"
 import { analyseSchema } from "./schema-report.ts"
 import { webAssembly } from "./web-assembly.ts"
 
+interface ReadGrammar {
+  readonly text: string
+  /** Absent: nothing is checked on finished values. */
+  readonly guarded?: GuardedAnswer
+}
+
 /**
  * The grammar as llguidance's text: of a schema, the part that can be enforced, and what is checked
  * beside it. Whether that is all of it was checked by the plan.
  */
-const readGrammar = (
-  grammar: Grammar,
-): { readonly text: string; readonly guarded?: GuardedAnswer } => {
+const readGrammar = (grammar: Grammar): ReadGrammar => {
   if (grammar.kind === "lark") {
     const documents = (grammar.documents ?? []).flatMap((document) => {
       const { guards } = analyseSchema(document.schema)
@@ -63,17 +67,20 @@ const isTrap = (cause: unknown): boolean =>
  */
 export class Matchers {
   private readonly vocabulary: GrammarVocabulary
-  /** Made for the first grammar that needs it. */
-  private guarding: GuardedTokens | undefined
+  private readonly guarding: GuardedTokens
   private instance: GrammarInstance
   private generation = 0
   private readonly open = new Map<number, Open>()
+  /** Grammars that were read, by their JSON, least recently used first. */
+  private readonly readings = new Map<string, ReadGrammar>()
   /** Compiled grammars by key, least recently used first. */
   private readonly grammars = new Map<string, MatcherHandle>()
   private readonly trapped = new Set<string>()
 
   constructor(vocabulary: GrammarVocabulary) {
     this.vocabulary = vocabulary
+    // made now, as it takes tens of milliseconds, for which all answers would wait
+    this.guarding = new GuardedTokens(vocabulary)
     this.instance = new GrammarInstance(vocabulary)
   }
 
@@ -84,7 +91,7 @@ export class Matchers {
   /** Throws `GrammarFailed`. */
   add(id: number, grammar: Grammar): void {
     if (this.instance.memoryBytes > mostMemoryBytes) this.restart()
-    const { text, guarded } = readGrammar(grammar)
+    const { text, guarded } = this.readingOf(grammar)
     const key = `${grammar.kind} ${text}`
     if (this.trapped.has(key)) throw new GrammarFailed("the grammar can't be run")
     this.guarded(key, () =>
@@ -93,7 +100,7 @@ export class Matchers {
         tokens: [],
         handle: this.instance.clone(this.compiled(key)),
         generation: this.generation,
-        guard: guarded && new AnswerGuard(guarded, this.tokensForGuards()),
+        guard: guarded && new AnswerGuard(guarded, this.guarding),
       }),
     )
   }
@@ -165,9 +172,13 @@ export class Matchers {
     }
   }
 
-  private tokensForGuards(): GuardedTokens {
-    this.guarding ??= new GuardedTokens(this.vocabulary)
-    return this.guarding
+  private readingOf(grammar: Grammar): ReadGrammar {
+    const key = JSON.stringify(grammar)
+    const reading = this.readings.get(key) ?? readGrammar(grammar)
+    this.readings.delete(key)
+    this.readings.set(key, reading)
+    if (this.readings.size > keptGrammars) this.readings.delete(this.readings.keys().next().value!)
+    return reading
   }
 
   private rebuild(open: Open): void {

@@ -42,9 +42,15 @@ const timer = {
     type: "object",
     properties: {
       seconds: { type: "number", minimum: 0 },
-      labels: { type: "array", items: { type: "string", maxLength: 12 }, maxItems: 3 },
+      labels: {
+        type: "array",
+        items: { type: "string", maxLength: 12 },
+        uniqueItems: true,
+        minItems: 2,
+        maxItems: 3,
+      },
     },
-    required: ["seconds"],
+    required: ["seconds", "labels"],
     additionalProperties: false,
   },
 }
