@@ -41,6 +41,9 @@ it("refuses by name thinking, tools and forms of the answer of a model that lack
     ["response_format", { response_format: { type: "json_object" } }],
     ["guided_choice", { guided_choice: ["yes", "no"] }],
     ["structured_outputs.regex", { structured_outputs: { regex: "a+" } }],
+    ["guided_grammar", { guided_grammar: 'start: "a"' }],
+    ["response_format", { response_format: { type: "grammar", grammar: 'start: "a"' } }],
+    ["response_format", { response_format: { type: "regex", pattern: "a+" } }],
   ] as const)
     expect(await ask(asked)).toMatchObject({
       status: 400,

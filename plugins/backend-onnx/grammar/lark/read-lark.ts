@@ -29,12 +29,15 @@ const ends = (node: LarkNode, ending: ReadonlySet<string>): boolean => {
  * in time.
  */
 const refuseNestedNegation = ({ items, negated }: ParsedLark): void => {
+  const seen = new Set<string>()
   for (const { name: first, line } of negated) {
-    const seen = new Set([first])
-    for (const name of seen) {
+    const waiting = [first]
+    for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+      if (seen.has(name)) continue
+      seen.add(name)
       const item = items.get(name)
       if (item?.isCombined) beyond(line, nestedNegation)
-      for (const inner of item ? namesIn(item.node) : []) seen.add(inner.name)
+      for (const inner of item ? namesIn(item.node) : []) waiting.push(inner.name)
     }
   }
 }

@@ -4,7 +4,8 @@ export class LarkRefused extends Error {
   readonly isBroken: boolean
 
   constructor(line: number, what: string, isBroken: boolean) {
-    super(`line ${line}: ${what}`)
+    // names may be as long as the grammar
+    super(`line ${line}: ${what}`.slice(0, 300))
     this.isBroken = isBroken
   }
 }
