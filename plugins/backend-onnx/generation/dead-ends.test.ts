@@ -113,6 +113,34 @@ test("the choice far behind is found, though there are other ways to go on near 
   }
 })
 
+test("after a dead end everything is as if the way had not been taken: text, log-probabilities, penalties", async () => {
+  // any ten letters that do not begin with "a"
+  const rest: Automaton["moves"] = Array.from({ length: 10 }, (_, at) => at).flatMap((at) =>
+    letters
+      .filter((letter) => at > 0 || letter !== "a")
+      .map((letter) => [at === 0 ? 0 : 20 + at, letter, 21 + at] as const),
+  )
+  const without = { moves: rest, accepting: [30] }
+  const withTrap = { moves: [...rest, ...path(0, "aaaa", 1)], accepting: [30] }
+  const wants = new Set<string>()
+  for (let more = 2; more < 12; more++)
+    for (const speculation of [true, false]) {
+      const ask = (automaton: Automaton) =>
+        open({ like: { 3: more }, speculation }).ask({
+          grammar: guarded(automaton),
+          sampler: { ...greedy, frequencyPenalty: 1.5, presencePenalty: 1, repetitionPenalty: 1.2 },
+          topLogprobs: 2,
+        })
+      const [free, trapped] = [await ask(without), await ask(withTrap)]
+      expect(trapped).toMatchObject({ text: free.text, tokens: free.tokens, reason: "stop" })
+      const detailsOf = ({ events }: FakeAnswer) =>
+        events.flatMap((event) => ("details" in event ? (event.details ?? []) : []))
+      expect(detailsOf(trapped)).toEqual(detailsOf(free))
+      wants.add(free.text)
+    }
+  expect(wants.size).toBeGreaterThan(3)
+})
+
 test("only an answer that was to be closed says whether it is whole", async () => {
   const ends = async (closeOnLength: boolean, maxTokens: number) => {
     const said = await open({ like: { 3: 50 } }).ask({
