@@ -27,6 +27,9 @@ const overflowing: Readonly<Record<string, object>> = {
   }),
 }
 
+/** Fields of the request; `closes`: `close_on_length`. */
+type Asked = Readonly<Record<string, unknown>> & { readonly closes?: boolean }
+
 describe.skipIf(!path)("schemas over the tokens of a real model", { timeout: 300_000 }, () => {
   let served: Awaited<ReturnType<typeof openServedChat>>
   beforeAll(async () => {
@@ -34,14 +37,18 @@ describe.skipIf(!path)("schemas over the tokens of a real model", { timeout: 300
   }, 240_000)
   afterAll(() => served?.close())
 
-  const answer = (schema: object, more: object = {}) =>
+  const answer = (schema: object, { closes = false, ...more }: Asked = {}) =>
     served.client.chat.completions.create({
       model: "svc-omni",
       max_tokens: 200,
       temperature: 1,
       seed: 5,
       messages: [{ role: "user", content: "Write about the sea, in JSON." }],
-      response_format: { type: "json_schema", json_schema: { name: "x", strict: true, schema } },
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "x", strict: true, schema },
+        close_on_length: closes,
+      },
       ...more,
     } as OpenAI.ChatCompletionCreateParamsNonStreaming)
   const check = async (schema: object) => {
@@ -68,5 +75,47 @@ describe.skipIf(!path)("schemas over the tokens of a real model", { timeout: 300
       expect(accepted).toBe(false)
       expect(error).toMatch(/"pattern" at \/properties\/(title|body)\/pattern/)
       for (const one of said) expect(one).toMatch(/^400 .*"pattern" at/)
+    })
+
+  const person = objectOf({
+    name: { type: "string", maxLength: 40 },
+    age: { type: "integer", minimum: 0, maximum: 130 },
+    notes: { type: "array", items: { type: "string" }, minItems: 12 },
+  })
+  /** Streams an answer; `seen` is called with each token. */
+  const stream = async (schema: object, more: Asked, seen: () => void) => {
+    const chunks = (await answer(schema, {
+      stream: true,
+      ...more,
+    })) as unknown as AsyncIterable<OpenAI.ChatCompletionChunk>
+    for await (const { choices } of chunks) if (choices[0]?.delta.content) seen()
+  }
+
+  const hostile: Readonly<Record<string, readonly [object, Asked]>> = {
+    "20,000 values": [{ enum: Array.from({ length: 20_000 }, (_, i) => `value number ${i}`) }, {}],
+    "no end within the budget": [
+      { type: "array", items: { type: "string" }, minItems: 900 },
+      { closes: true },
+    ],
+    "ten thousand characters": [{ type: "string", minLength: 10_000 }, { closes: true }],
+  }
+  for (const [name, [schema, more]] of Object.entries(hostile))
+    it(`lets nobody wait for somebody else's schema: ${name}`, async () => {
+      // both are known, so that only the engine's own work is in the way
+      await outcome(answer(person, { max_tokens: 4 }))
+      const honest = [0, 0, 0]
+      let during = [0, 0, 0]
+      const writing = honest.map((_, i) =>
+        stream(person, { seed: i, max_tokens: 150 }, () => void honest[i]!++),
+      )
+      await expect.poll(() => Math.min(...honest), { timeout: 60_000 }).toBeGreaterThan(2)
+      const before = [...honest]
+      const asked = stream(schema, { max_tokens: 60, ...more }, () => {
+        if (during.every((count) => count === 0))
+          during = honest.map((count, i) => count - before[i]!)
+      })
+      await Promise.all([...writing, asked])
+      // every honest stream went on between the request and the hostile stream's first token
+      for (const count of during) expect(count).toBeGreaterThan(2)
     })
 })

@@ -62,6 +62,8 @@ const blamed: readonly (readonly [RegExp, string])[] = [
   [/regex|pattern/i, "pattern"],
 ]
 
+/** The texts are too much, not the structure. */
+const isOfTexts = /expressions|states|lexer|regex/i
 const tooMuch = /too large|too many|too complex|limit|fuel/i
 
 type Verdict =
@@ -127,8 +129,10 @@ const attemptOnce = (
   const found = attempt(vocabulary, { kind: "schema", schema }, JSON.stringify(enforced))
   if (found.result === "ok" || found === impossible) return found
   const isPattern = found.result === "refused" && found.keyword === "pattern" && !found.path
-  const blamed = isPattern || found.result === "tooComplex" ? heaviestText(texts) : undefined
-  return blamed ? refusal(blamed.keyword, child(blamed.path, blamed.keyword), found.reason) : found
+  const heaviest = isPattern || isOfTexts.test(found.reason) ? heaviestText(texts) : undefined
+  return heaviest
+    ? refusal(heaviest.keyword, child(heaviest.path, heaviest.keyword), found.reason)
+    : found
 }
 
 const strictly = (
