@@ -48,6 +48,8 @@ export const independentValidator = (schema: Json): ((document: Json) => boolean
     logger: false,
     unicodeRegExp: true,
     validateFormats: true,
+    // 19.99 is a multiple of 0.01
+    multipleOfPrecision: 9,
     // as the drafts say
     ignoreKeywordsWithRef: draftOf(schema) === Ajv,
   })
