@@ -45,7 +45,8 @@ const trieOf = (texts: readonly string[]): Trie => {
   return root
 }
 
-const written = (char: string): string => `\\x{${char.codePointAt(0)!.toString(16)}}`
+const written = (char: string): string =>
+  /[0-9A-Za-z]/.test(char) ? char : `\\x{${char.codePointAt(0)!.toString(16)}}`
 
 /**
  * Longer texts are left out with all that begins as they do, which keeps expressions small; deeper
@@ -61,8 +62,8 @@ const beside = (trie: Trie, depth: number): string => {
   let node = trie
   for (let step = 0; node.next.size === 1 && step <= longestChain; step++) {
     const [char, after] = [...node.next][0]!
-    if (!node.isEnd) options.push(common)
-    options.push(`${common}[^${written(char)}](?s:.*)`)
+    const other = `[^${written(char)}](?s:.*)`
+    options.push(common + (node.isEnd ? other : `(?:${other})?`))
     common += written(char)
     node = after
   }
