@@ -1,6 +1,7 @@
+import { backtrackedSteps } from "./pattern/backtracking.ts"
 import type { CharSet } from "./pattern/char-set.ts"
 import type { PatternNode } from "./pattern/parser.ts"
-import { PatternRefused, parse } from "./pattern.ts"
+import { ecmaPattern, PatternRefused, parse } from "./pattern.ts"
 
 /** Counts the work of a match, and throws where it is too much. */
 export interface Effort {
@@ -9,6 +10,9 @@ export interface Effort {
 
 /** Matches anywhere in a text, in time linear in the text and in the pattern. */
 export type LinearPattern = (text: string, effort: Effort) => boolean
+
+/** Up to this many steps the engine of this process is faster, though it backtracks. */
+const mostBacktracked = 100_000
 
 /** The maximum number of instructions; repetitions with a count are written out. */
 const mostInstructions = 20_000
@@ -225,13 +229,19 @@ const reads = (instruction: Instruction, unit: number): boolean =>
   instruction.op === "set" && instruction.has(unit)
 
 /**
- * Compiles a pattern of ECMAScript, also with lookarounds, whose matches never backtrack. Throws
- * `PatternRefused` for references to groups and too many repetitions.
+ * Compiles a pattern of ECMAScript, also with lookarounds, whose matches never backtrack far.
+ * Throws `PatternRefused` for references to groups and too many repetitions.
  */
 export const linearPattern = (pattern: string): LinearPattern => {
   const writer = new Writer()
-  const program = compiled(writer, pattern)
+  const { node, program } = compiled(writer, pattern)
+  const rule = ecmaPattern(pattern)
+  const steps = rule.unicode ? backtrackedSteps(node) : undefined
   return (text, effort) => {
+    if (steps && steps(text.length) <= mostBacktracked) {
+      effort.spend(1)
+      return rule.test(text)
+    }
     const units = Array.from(text, (char) => char.codePointAt(0)!)
     let isFound = false
     new Match(units, writer.looks, effort).scan(program, () => {
@@ -242,9 +252,13 @@ export const linearPattern = (pattern: string): LinearPattern => {
   }
 }
 
-const compiled = (writer: Writer, pattern: string): Program => {
+const compiled = (
+  writer: Writer,
+  pattern: string,
+): { readonly node: PatternNode; readonly program: Program } => {
   try {
-    return writer.program(parse(pattern), false)
+    const node = parse(pattern)
+    return { node, program: writer.program(node, false) }
   } catch (cause) {
     if (cause instanceof RangeError) throw new PatternRefused("it is nested too deeply")
     throw cause
