@@ -89,7 +89,7 @@ export class GuardedSchemas {
     )
   }
 
-  private subschemasOf(place: SchemaLocation): readonly Subschema[] {
+  subschemasOf(place: SchemaLocation): readonly Subschema[] {
     const key = this.guards.document.keyOf(place)
     const known = this.inside.get(key)
     if (known) return known

@@ -76,6 +76,8 @@ test("items are counted by what they are", () => {
   expect(written(some, "[1,2]")).toBe("[1,2")
   expect(written(some, "[1,7]")).toBe("[1,7]$")
   expect(written(some, "[7,7,1,8]")).toBe("[7,7,1,8")
+  expect(written({ ...some, maxItems: 2 }, "[1,2]")).toBe("[1,2")
+  expect(written({ ...some, maxItems: 2, minContains: 2 }, "[1,7]")).toBe("[1")
 })
 
 test("a document within an answer is checked, too", () => {

@@ -1,8 +1,14 @@
 import type { Json } from "../../../../core/json.ts"
 import { matchesPattern } from "../schema/check.ts"
 import type { SchemaDocument, SchemaLocation } from "../schema/document.ts"
-import { type Guards, subschemas } from "../schema/guards.ts"
-import { canonicalText, isNumber, isObject, type JsonObject } from "../schema/json-value.ts"
+import type { Guards } from "../schema/guards.ts"
+import {
+  canonicalText,
+  isNumber,
+  isObject,
+  isTexts,
+  type JsonObject,
+} from "../schema/json-value.ts"
 import { GuardedSchemas, sameValue } from "./guarded-schemas.ts"
 import type { Entry, Frame, Watch } from "./json-tracker.ts"
 
@@ -22,7 +28,7 @@ const governing = (
   const { document } = schemas.guards
   const found = new Map(places.map((place) => [document.keyOf(place), place]))
   for (const place of found.values())
-    for (const { keyword, place: other } of subschemas(document, place)) {
+    for (const { keyword, place: other } of schemas.subschemasOf(place)) {
       const key = document.keyOf(other)
       if (sameValue.has(keyword) && !found.has(key)) found.set(key, other)
     }
@@ -146,20 +152,26 @@ class SchemaWatch implements Watch {
   private allowsItems(place: SchemaLocation, frame: Frame): boolean {
     const { document } = this.schemas.guards
     const guarded = this.schemas.guardedIn(place)
-    const { maxContains } = place.schema as JsonObject
+    const { minContains = 1, maxContains, maxItems } = place.schema as JsonObject
     if (guarded.has("uniqueItems") && isRepeated(frame)) return false
-    if (!guarded.has("contains") || !isNumber(maxContains)) return true
+    if (!guarded.has("contains") || (!isNumber(maxContains) && !isNumber(maxItems))) return true
     const wanted = document.at(place, "contains")
     let count = 0
     for (let entry = frame.last; entry; entry = entry.before)
       if (this.schemas.accepts(wanted, entry.value)) count++
-    return count <= maxContains
+    const room = isNumber(maxItems) ? maxItems - frame.size : Number.POSITIVE_INFINITY
+    return (!isNumber(maxContains) || count <= maxContains) && Number(minContains) - count <= room
   }
 
   private allowsProperties(place: SchemaLocation, frame: Frame, more: boolean): boolean {
-    const { maxProperties } = place.schema as JsonObject
+    const { maxProperties, required } = place.schema as JsonObject
     if (!this.schemas.guardedIn(place).has("maxProperties")) return true
-    return !isNumber(maxProperties) || frame.size + (more ? 1 : 0) <= maxProperties
+    if (!isNumber(maxProperties)) return true
+    const written = namesUpTo(frame.last?.before)
+    const missing = (isTexts(required) ? required : []).filter(
+      (name) => name !== frame.last?.name && !written.has(name),
+    ).length
+    return frame.size + Math.max(more ? 1 : 0, missing) <= maxProperties
   }
 }
 

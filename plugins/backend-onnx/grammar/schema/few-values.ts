@@ -1,11 +1,15 @@
 import type { Json } from "../../../../core/json.ts"
-import { acceptsValue } from "./accepts.ts"
+import { judgeValue } from "./accepts.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { canonicalText, isNumber, isObject, type JsonObject } from "./json-value.ts"
 
 /** More values are not enumerated. */
 const mostValues = 1_000
 const deepest = 16
+/** Schemas that are looked at, as branches of branches multiply. */
+const mostLooks = 2_000
+/** The work of judging one of the values. */
+const mostSteps = 2_000
 
 /**
  * Returns all values of a schema that has only a few, none of them an array or object, each once.
@@ -15,10 +19,15 @@ export const fewValues = (
   document: SchemaDocument,
   place: SchemaLocation,
 ): readonly Json[] | undefined => {
-  const listed = listedValues(document, place, 0)
+  const listed = listedValues(document, place, { depth: 0, looks: { left: mostLooks } })
   if (!listed || listed.length > mostValues) return undefined
   const distinct = new Map(listed.map((value) => [canonicalText(value), value]))
-  const values = [...distinct.values()].filter((value) => acceptsValue(document, place, value))
+  const verdicts = [...distinct.values()].map((value) => ({
+    value,
+    isValid: judgeValue(document, place, value, { most: mostSteps }),
+  }))
+  if (verdicts.some(({ isValid }) => isValid === undefined)) return undefined
+  const values = verdicts.filter(({ isValid }) => isValid).map(({ value }) => value)
   return values.every((value) => typeof value !== "object" || value === null) ? values : undefined
 }
 
@@ -26,11 +35,12 @@ export const fewValues = (
 const listedValues = (
   document: SchemaDocument,
   place: SchemaLocation,
-  depth: number,
+  { depth, looks }: { readonly depth: number; readonly looks: { left: number } },
 ): readonly Json[] | undefined => {
   const { schema } = place
-  if (!isObject(schema) || depth > deepest) return undefined
-  const again = (other: SchemaLocation) => listedValues(document, other, depth + 1)
+  if (!isObject(schema) || depth > deepest || looks.left-- <= 0) return undefined
+  const again = (other: SchemaLocation) =>
+    listedValues(document, other, { depth: depth + 1, looks })
   const plain = plainValues(schema)
   if (plain) return plain
   for (const { target } of document.references(place)) {
@@ -52,7 +62,7 @@ const listedValues = (
 
 const plainValues = (schema: JsonObject): readonly Json[] | undefined => {
   if (Object.hasOwn(schema, "const")) return [schema.const]
-  if (Array.isArray(schema.enum)) return schema.enum
+  if (Array.isArray(schema.enum)) return schema.enum.length > mostValues ? undefined : schema.enum
   if (schema.type === "boolean") return [false, true]
   if (schema.type === "null") return [null]
   const { minimum, maximum } = schema

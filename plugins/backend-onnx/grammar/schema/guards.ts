@@ -49,6 +49,9 @@ export const subschemas = (document: SchemaDocument, of: SchemaLocation): readon
   ]
 }
 
+/** Paths of schemas that can be judged with all that they lead to. */
+const judgeable = new WeakMap<SchemaDocument, Set<string>>()
+
 /**
  * Returns why the validator can't judge a keyword: a `$ref` to another document, or a pattern that
  * can't be read, somewhere inside it.
@@ -73,17 +76,20 @@ export const obstacleIn = (
   document: SchemaDocument,
   places: readonly SchemaLocation[],
 ): string | undefined => {
+  const known = judgeable.get(document) ?? new Set<string>()
+  judgeable.set(document, known)
   const waiting = [...places]
   const seen = new Set(waiting.map(({ path }) => path))
   for (let place = waiting.pop(); place; place = waiting.pop()) {
     const reason = isObject(place.schema) ? unreadable(document, place) : undefined
     if (reason !== undefined) return reason
     for (const sub of subschemas(document, place)) {
-      if (seen.has(sub.place.path)) continue
+      if (seen.has(sub.place.path) || known.has(sub.place.path)) continue
       seen.add(sub.place.path)
       waiting.push(sub.place)
     }
   }
+  for (const path of seen) known.add(path)
   return undefined
 }
 
