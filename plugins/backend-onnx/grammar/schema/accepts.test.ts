@@ -34,6 +34,15 @@ const hasFlawElsewhere = (given: Json): boolean => {
   )
 }
 
+/** Undefined: the code that the independent validator wrote fails. */
+const verdictOf = (validates: (value: Json) => boolean, value: Json): boolean | undefined => {
+  try {
+    return validates(value)
+  } catch {
+    return undefined
+  }
+}
+
 test("judges as an independent validator does", () => {
   fc.assert(
     fc.property(
@@ -42,8 +51,11 @@ test("judges as an independent validator does", () => {
       (schema, values) => {
         fc.pre(!hasFlawElsewhere(schema))
         const validates = independentValidator(schema)
-        for (const one of values)
-          expect(accepts(schema, one), JSON.stringify([schema, one])).toBe(validates(one))
+        for (const one of values) {
+          const expected = verdictOf(validates, one)
+          if (expected !== undefined)
+            expect(accepts(schema, one), JSON.stringify([schema, one])).toBe(expected)
+        }
       },
     ),
     { numRuns: runs(400) },
