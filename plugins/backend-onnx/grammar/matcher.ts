@@ -44,6 +44,7 @@ export class AnswerGuard {
   /** False: the token finishes something that is not accepted. */
   take(token: number): boolean {
     const { last } = this
+    this.answer.renew()
     const state = this.answer.take(last.state, token, this.tokens.textOf(token))
     if (!state) return false
     const value = this.answer.guardedAt(state)

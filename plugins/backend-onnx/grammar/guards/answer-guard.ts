@@ -58,6 +58,11 @@ export class GuardedAnswer {
       : this.advance(state, text)
   }
 
+  /** Begins another mask, or the next token. */
+  renew(): void {
+    for (const { tracker } of this.documents) tracker.renew()
+  }
+
   /** The same for text, one character per byte. */
   advance(state: AnswerState, text: string): AnswerState | undefined {
     if (state.isFree) return this.advanceFree(state, text)

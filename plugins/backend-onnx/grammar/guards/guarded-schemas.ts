@@ -1,6 +1,6 @@
 import type { Json } from "../../../../core/json.ts"
 import { acceptsValue } from "../schema/accepts.ts"
-import type { Memory } from "../schema/check.ts"
+import { type Memory, Run } from "../schema/check.ts"
 import type { SchemaLocation } from "../schema/document.ts"
 import { fewValues } from "../schema/few-values.ts"
 import { type Guards, type Subschema, subschemas } from "../schema/guards.ts"
@@ -15,6 +15,9 @@ const unconditional = new Set([
 
 const none: ReadonlySet<string> = new Set()
 
+/** The work of all judgements of a mask: a few milliseconds. */
+const mostStepsOfMask = 200_000
+
 interface FewValue {
   /** As JSON, one character per byte. */
   readonly text: string
@@ -27,6 +30,7 @@ export class GuardedSchemas {
   readonly guards: Guards
   /** What is known of parts of the document. */
   private readonly memory: Memory = new WeakMap()
+  private run = new Run(mostStepsOfMask, this.memory)
   /** Paths of schemas with a guard in themselves or anywhere below. */
   private readonly reaching: ReadonlySet<string>
   /** Paths of schemas that the enforced schema leaves out altogether. */
@@ -47,7 +51,12 @@ export class GuardedSchemas {
   }
 
   accepts(place: SchemaLocation, value: Json): boolean {
-    return acceptsValue(this.guards.document, place, value, this.memory)
+    return acceptsValue(this.guards.document, place, value, this.run)
+  }
+
+  /** Another mask begins: what it may cost is bounded, and what is beyond is not accepted. */
+  renew(): void {
+    this.run = new Run(mostStepsOfMask, this.memory)
   }
 
   /** The values of a schema that has only a few, in the order of their texts. */

@@ -14,7 +14,7 @@ const closers = /[\]}]/g
 interface Candidates {
   readonly ids: number[]
   readonly nodes: number[]
-  /** The number of containers that the token may close. */
+  /** The containers that the token may close, and one more where it may finish a name in another. */
   readonly closes: number[]
 }
 
@@ -43,8 +43,10 @@ export class GuardedTokens {
       const isOutside = outsideText.test(text) && finishing.test(text)
       if (!isOutside && !text.includes('"')) continue
       const node = this.enter(text, known)
-      const closes = text.match(closers)?.length ?? 0
-      if (closes > 0) this.longestCloser = Math.max(this.longestCloser, text.length)
+      const closed = text.match(closers)?.length ?? 0
+      const isNaming = text.indexOf('"') !== text.lastIndexOf('"')
+      const closes = closed + (isNaming ? 1 : 0)
+      if (closed > 0) this.longestCloser = Math.max(this.longestCloser, text.length)
       for (const [group, isIn] of [
         [this.inText, text.includes('"')],
         [this.outside, isOutside],
@@ -65,6 +67,7 @@ export class GuardedTokens {
 
   /** Takes the tokens out of the mask that finish what is not accepted. */
   narrow(mask: Uint32Array, answer: GuardedAnswer, from: AnswerState): void {
+    answer.renew()
     if (!answer.mayEnd(from)) for (const token of this.vocabulary.endTokens) forbid(mask, token)
     const { inside } = from
     if (!inside) {
@@ -164,7 +167,10 @@ const forbid = (mask: Uint32Array, token: number): void => {
   mask[token >> 5]! &= ~(1 << (token & 31))
 }
 
-/** The number of containers to be closed until something is checked. */
+/**
+ * The number of containers to be closed until something is checked; a name in the last of them is,
+ * too.
+ */
 const closersTo = (frame: Frame | undefined): number => {
   let count = 0
   for (let open = frame; open; open = open.parent) {

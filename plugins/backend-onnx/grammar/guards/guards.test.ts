@@ -66,6 +66,20 @@ test("of few values, only those are begun that were not written", () => {
   expect(analyseSchema({ ...colours, minItems: 4 }).enforced).toBeUndefined()
 })
 
+test("what would take too long to judge is not accepted, in bounded time", () => {
+  const levels = Array.from({ length: 40 }, (_, i): [string, Json] => [
+    `d${i}`,
+    { allOf: [{ $ref: `#/$defs/d${i + 1}` }, { $ref: `#/$defs/d${i + 1}` }] },
+  ])
+  const endless = {
+    type: "array",
+    items: { type: "string" },
+    contains: { $ref: "#/$defs/d0" },
+    $defs: { ...Object.fromEntries(levels), d40: { minLength: 1 } },
+  }
+  expect(written(endless, '["a"]')).toBe('["a"')
+})
+
 test("items are counted by what they are", () => {
   const some = {
     type: "array",

@@ -8,6 +8,8 @@ export interface Watch {
   readonly isGuarded: boolean
   /** Whether `allows` may refuse. */
   readonly checksParts: boolean
+  /** Begins another mask, as the work of the judgements of each is bounded. */
+  renew(): void
   /** Whether the value may be finished. */
   accepts(value: Json): boolean
   /**
@@ -140,6 +142,10 @@ export class JsonTracker {
       at++
     }
     return state
+  }
+
+  renew(): void {
+    this.root.renew()
   }
 
   /** Whether the text may end here. */

@@ -82,6 +82,10 @@ class SchemaWatch implements Watch {
     return watch
   }
 
+  renew(): void {
+    this.schemas.renew()
+  }
+
   accepts(value: Json): boolean {
     return this.judging.every((place) => this.schemas.accepts(place, value))
   }

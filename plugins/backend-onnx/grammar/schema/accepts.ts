@@ -2,15 +2,7 @@ import type { Json } from "../../../../core/json.ts"
 import { acceptsArray } from "./accepts-array.ts"
 import { acceptsObject } from "./accepts-object.ts"
 import { acceptsNumber, acceptsText, acceptsType, acceptsValues } from "./accepts-scalar.ts"
-import {
-  type Check,
-  Evaluated,
-  isRule,
-  type Judging,
-  type Memory,
-  Run,
-  Undecided,
-} from "./check.ts"
+import { type Check, Evaluated, isRule, type Judging, Run, Undecided } from "./check.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { isObject, type JsonObject } from "./json-value.ts"
 
@@ -158,12 +150,13 @@ export const judgeValue = (
   document: SchemaDocument,
   place: SchemaLocation,
   value: Json,
-  { most = mostSteps, memory }: { readonly most?: number; readonly memory?: Memory } = {},
+  { most = mostSteps, run = new Run(most) }: { readonly most?: number; readonly run?: Run } = {},
 ): boolean | undefined => {
   const judge = judges.get(document) ?? new Judge(document)
   judges.set(document, judge)
   try {
-    return judge.check(place)(value, new Run(most, memory))
+    run.begin()
+    return judge.check(place)(value, run)
   } catch (cause) {
     // a RangeError is a stack that is too deep
     if (cause instanceof Undecided || cause instanceof RangeError) return undefined
@@ -176,5 +169,5 @@ export const acceptsValue = (
   document: SchemaDocument,
   place: SchemaLocation,
   value: Json,
-  memory?: Memory,
-): boolean => judgeValue(document, place, value, memory && { memory }) === true
+  run?: Run,
+): boolean => judgeValue(document, place, value, run && { run }) === true

@@ -25,7 +25,7 @@ const deepest = 1_000
 /** What is known of arrays and objects that may be judged again as parts of other values. */
 export type Memory = WeakMap<object, Map<Check, boolean>>
 
-/** The work of judging one value, which is bounded. */
+/** The work of judging one value, or several, which is bounded. */
 export class Run implements Effort {
   private left: number
   private depth = 0
@@ -34,6 +34,11 @@ export class Run implements Effort {
   constructor(mostSteps: number, memory?: Memory) {
     this.left = mostSteps
     this.memory = memory
+  }
+
+  /** Begins with another value. */
+  begin(): void {
+    this.depth = 0
   }
 
   /** Returns what a schema said of a part before. */
