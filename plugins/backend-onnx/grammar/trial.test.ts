@@ -42,16 +42,7 @@ test("a pattern that fails in the middle of an answer is refused by its place, b
     })
 })
 
-test("patterns that are too much together are refused by the heaviest", () => {
-  const allOf = Array.from({ length: 12 }, (_, i) => ({
-    type: "string",
-    pattern: `a${i}.{0,${10 + i}}b${i}`,
-  }))
-  expect(strict({ allOf })).toMatchObject({
-    result: "refused",
-    keyword: "pattern",
-    path: "/allOf/11/pattern",
-  })
+test("the texts that are tried are bounded", () => {
   const many = Object.fromEntries(
     Array.from({ length: 201 }, (_, i) => [
       `p${i}`,
@@ -92,7 +83,8 @@ test("patterns that people write are kept", () => {
 })
 
 test("a verdict is that of the vocabulary: over single bytes the same schema is kept", () => {
-  const schema = { type: "string", pattern: "^(([a-z]{1,100}){1,100}){1,100}$" }
+  const schema = { type: "string", pattern: "^(\\p{L}{1,200} ?){1,200}$" }
+  expect(compileJob({ kind: "schema", schema, isStrict: true })).toMatchObject({ result: "ok" })
   expect(strict(schema)).toMatchObject({ result: "refused" })
   expect(strict(schema)).toBe(strict({ ...schema }))
 })

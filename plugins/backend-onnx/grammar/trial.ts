@@ -4,8 +4,10 @@ import { GrammarInstance, strictLimits } from "./grammar-instance.ts"
 import { byteVocabulary, type SharedVocabulary } from "./grammar-vocabulary.ts"
 import { probe } from "./probe.ts"
 import type { TextPlace } from "./schema/read-schema.ts"
+import type { EnforcedSchema } from "./schema/reading.ts"
 import { asked } from "./schema-report.ts"
 import { repeatsIn } from "./thread-choice.ts"
+import { unfoldedSize } from "./unfolded.ts"
 import { webAssembly } from "./web-assembly.ts"
 
 const mostMemoryBytes = 256 * 2 ** 20
@@ -14,7 +16,10 @@ const keptInstances = 2
 
 /** Masks of each walk through a grammar, and through one of its texts. */
 const grammarSteps = 24
-const textSteps = 24
+const textSteps = 40
+
+/** Parts of a text's patterns with their repetitions written out, some of which no walk reaches. */
+const mostUnfolded = 100_000
 
 /** A product of counted repetitions from which on a pattern is tried by itself. */
 const manyRepeats = 50
@@ -84,7 +89,12 @@ export const tryGrammar = (
 })
 
 /** Returns why a text fails in the middle, by itself; undefined: it does not, or is impossible. */
-const failureOfText = (vocabulary: SharedVocabulary, text: string): string | undefined => {
+const failureOfText = (
+  vocabulary: SharedVocabulary,
+  text: string,
+  size: number,
+): string | undefined => {
+  if (size > mostUnfolded) return `it unfolds into ${size} parts; at most ${mostUnfolded} are kept`
   const key = `${vocabulary.digest} ${text}`
   const known = texts.get(key)
   if (known !== undefined) return known || undefined
@@ -100,6 +110,17 @@ const failureOfText = (vocabulary: SharedVocabulary, text: string): string | und
   if (texts.size >= keptTexts) texts.delete(texts.keys().next().value!)
   texts.set(key, found)
   return found || undefined
+}
+
+/** The size of the patterns of a text, unfolded. */
+const sizeOf = (schema: EnforcedSchema): number => {
+  if (typeof schema === "boolean") return 0
+  const { pattern, allOf = [] } = schema
+  const inside = (allOf as readonly EnforcedSchema[]).map(sizeOf)
+  return inside.reduce(
+    (sum, size) => sum + size,
+    typeof pattern === "string" ? unfoldedSize(pattern) : 0,
+  )
 }
 
 const needsTrial = (text: string): boolean =>
@@ -120,16 +141,16 @@ export const failingTexts = (
   places: readonly TextPlace[],
 ): readonly (TextPlace & { readonly reason: string })[] => {
   const tried = new Set<string>()
-  const failureOf = (text: string): string | undefined => {
+  const failureOf = (text: string, size: number): string | undefined => {
     if (!tried.has(text) && tried.size === mostTrials)
       return `more than ${mostTrials} texts unfold into many states`
     tried.add(text)
-    return failureOfText(vocabulary, text)
+    return failureOfText(vocabulary, text, size)
   }
   return places.flatMap((place) => {
     if (typeof place.schema === "boolean") return []
     const text = JSON.stringify(asked(place.schema))
-    const reason = needsTrial(text) ? failureOf(text) : undefined
+    const reason = needsTrial(text) ? failureOf(text, sizeOf(place.schema)) : undefined
     return reason === undefined ? [] : [{ ...place, reason }]
   })
 }
