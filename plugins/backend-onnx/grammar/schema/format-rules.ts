@@ -1,5 +1,4 @@
 import { isIPv4, isIPv6 } from "node:net"
-import { ecmaPattern } from "./pattern.ts"
 
 /** Whether a text has a format. Every pattern here reads its text once, without backtracking. */
 export type FormatRule = (text: string) => boolean
@@ -87,10 +86,11 @@ const template = `(?:[^\\u{0}-\\u{20}"'<>%\\\\^\`{|}]|%[0-9A-Fa-f]{2}|\\{[+#./;?
 const pointer = "(?:/(?:[^~/]|~0|~1)*)*"
 const base64 = "[A-Za-z0-9+/]"
 
+/** In Unicode mode, in which `\a` and the like are errors; `\Z` is another language's anchor. */
 const isRegex: FormatRule = (text) => {
   try {
-    ecmaPattern(text)
-    return true
+    new RegExp(text, "u")
+    return !/[^\\]\\Z/.test(text)
   } catch {
     return false
   }

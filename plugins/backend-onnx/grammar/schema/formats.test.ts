@@ -78,6 +78,6 @@ test("a format that no pattern says is checked on finished texts", () => {
     expect(keywords.find(({ keyword }) => keyword === "format")?.verdict).toBe("enforced")
     expect([...(guards?.keywords.get("") ?? [])]).toEqual(["format"])
   }
-  expect(formatRule("regex")!("[")).toBe(false)
+  for (const text of ["[", "\\a", "a\\Z"]) expect(formatRule("regex")!(text), text).toBe(false)
   expect(formatRule("regex")!("[a-z]+")).toBe(true)
 })
