@@ -73,6 +73,17 @@ test("large integers are written, and none beyond a bound", () => {
   check({ type: "number", minimum: 1e-20 }, ["0.00000000000000001", "5"], ["0", "-1"])
 })
 
+test("bounds too close to write a number between them are refused, not called impossible", () => {
+  const refused = (schema: Json) => analyseSchema(schema).refused?.keyword
+  expect(refused({ type: "number", minimum: 5e-324, maximum: 5e-324 })).toBe("maximum")
+  expect(refused({ type: "number", exclusiveMinimum: 0, exclusiveMaximum: 1e-15 })).toBe(
+    "exclusiveMaximum",
+  )
+  expect(refused({ type: "number", minimum: 2, maximum: 1 })).toBeUndefined()
+  expect(refused({ type: "number", exclusiveMinimum: 1, maximum: 1 })).toBeUndefined()
+  expect(refused({ type: "integer", minimum: 0.2, maximum: 0.3 })).toBeUndefined()
+})
+
 test("decimal steps are written as digits", () => {
   check(
     { type: "number", multipleOf: 0.01 },

@@ -119,6 +119,19 @@ const rangeOf = (of: Keywords, lowest: number, highest: number): readonly [numbe
   return [Math.max(least, format?.[0] ?? least), Math.min(most, format?.[1] ?? most)]
 }
 
+/** Refuses bounds between which there are numbers, but none that is written. */
+const refuseNarrow = (of: Keywords): void => {
+  const bounds = boundsOf(of)
+  const given = bounds.map((bound) => ({ ...bound, value: of.schema[bound.keyword] as number }))
+  const least = given.filter((bound) => bound.least !== undefined)
+  const most = given.filter((bound) => bound.most !== undefined)
+  const isApart = least.every((low) =>
+    most.every((high) => low.value < high.value || low.least! <= high.most!),
+  )
+  if (isApart && most[0])
+    of.refuse(most[0].keyword, "the bounds differ only beyond 15 digits behind the point")
+}
+
 const integersBetween = (least: number, most: number): EnforcedSchema => {
   const [minimum, maximum] = [Math.ceil(least) + 0, Math.floor(most) + 0]
   return minimum <= maximum && { type: "integer", minimum, maximum }
@@ -142,7 +155,10 @@ export const readNumber = (of: Keywords, isInteger: boolean): EnforcedSchema => 
   const [least, most] = isInteger
     ? rangeOf(of, leastInteger, mostInteger)
     : rangeOf(of, -mostNumber, mostNumber)
-  if (!step) return numbersBetween(least, most)
+  if (!step) {
+    if (least > most) refuseNarrow(of)
+    return numbersBetween(least, most)
+  }
   return step.digits === 1n && step.scale === 0 && isInteger
     ? integersBetween(least, most)
     : multiplesBetween(step, least, most)
