@@ -29,11 +29,12 @@ const ChatOptions = Schema.Struct({
       description: "How long a request waits for a slot before it is refused with backend_busy.",
     })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
-  schemaInPrompt: Schema.Boolean.annotate({
-    default: false,
-    description:
-      "Write the JSON Schema of an answer into the system message, where the chat template takes one. Its tokens count as the prompt's.",
-  }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  schemaInPrompt: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description:
+        "Whether the prompt tells the JSON Schema of an answer: true in the system message, too; false never. By default where the chat template has a place for it, the variable json_schema. Its tokens count as the prompt's.",
+    }),
+  ),
 })
 const EmbedOptions = Schema.Struct({
   precision: precisionOf<"int8" | "fp32">(

@@ -26,8 +26,11 @@ export interface PromptRequest {
   readonly messages: readonly PromptMessage[]
   /** The tools that are described to the model. */
   readonly tools?: readonly PromptTool[]
-  /** The JSON Schema of the answer, as text, which the system message tells where there is one. */
-  readonly schema?: string
+  /**
+   * The JSON Schema of the answer, as text. `isAnnounced`: the system message tells it where the
+   * template has no place for it.
+   */
+  readonly schema?: { readonly text: string; readonly isAnnounced: boolean }
   readonly thinking?: boolean
 }
 
@@ -198,7 +201,8 @@ const renderAsk = (
 ): Rendered => {
   const { messages, tools = [], schema, thinking = false } = ask
   const attempt = (style: TemplateStyle, place: "system" | "user"): Rendered => {
-    const laid = withSchema(layOut(style, messages, tools, place), schema).map((message) =>
+    const announced = !own.takesSchema && schema?.isAnnounced ? schema.text : undefined
+    const laid = withSchema(layOut(style, messages, tools, place), announced).map((message) =>
       forTemplate(guard, sign, message),
     )
     const shown =
@@ -206,7 +210,13 @@ const renderAsk = (
         ? { [style.toolsName]: toolsFor(guard, style, tools) }
         : {}
     return {
-      rendered: render(chat, { messages: laid, ...shown, enable_thinking: thinking, thinking }),
+      rendered: render(chat, {
+        messages: laid,
+        ...shown,
+        ...(own.takesSchema && schema && { json_schema: guard.shield(schema.text) }),
+        enable_thinking: thinking,
+        thinking,
+      }),
       style,
     }
   }
@@ -221,8 +231,8 @@ const renderAsk = (
 }
 
 /** All text from outside that the prompt will contain. */
-const writtenIn = ({ messages, tools = [], schema = "" }: PromptRequest): readonly string[] => [
-  schema,
+const writtenIn = ({ messages, tools = [], schema }: PromptRequest): readonly string[] => [
+  schema?.text ?? "",
   ...messages.flatMap(({ content, reasoning = "", toolCallId = "" }) => [
     content,
     reasoning,

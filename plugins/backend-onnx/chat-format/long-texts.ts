@@ -36,8 +36,8 @@ export const grouped = <Item>(
   return groups
 }
 
-const textsIn = ({ messages, tools = [], schema = "" }: PromptRequest): readonly string[] => [
-  schema,
+const textsIn = ({ messages, tools = [], schema }: PromptRequest): readonly string[] => [
+  schema?.text ?? "",
   ...messages.flatMap(({ content, reasoning }) => [content, reasoning ?? ""]),
   ...(tools.length ? [JSON.stringify(tools)] : []),
 ]

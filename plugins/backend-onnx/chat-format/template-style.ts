@@ -19,6 +19,8 @@ export interface TemplateStyle {
   readonly wantsShortIds: boolean
   /** The variable in which it expects tools; `message`: a field of the system message, as text. */
   readonly toolsName: "tools" | "xml_tools" | "message"
+  /** It has a place for the JSON Schema of the answer, the variable `json_schema`. */
+  readonly takesSchema: boolean
   readonly thinks: boolean
 }
 
@@ -56,6 +58,7 @@ export const templateStyle = (template: string): TemplateStyle => {
     takesOneCall: template.includes("single tool-calls"),
     wantsShortIds: /\|\s*length\s*!=\s*9/.test(template),
     toolsName,
+    takesSchema: /\bjson_schema\b/.test(template),
     thinks: template.includes(thinkClose),
   }
 }

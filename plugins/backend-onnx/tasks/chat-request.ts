@@ -68,11 +68,17 @@ const schemaOf = ({ responseFormat }: ChatRequest, mostBytes: number): string | 
  * Returns what the prompt is rendered from. Tools that must not be called are left out, and so is a
  * schema of more than so many bytes.
  */
-export const promptRequest = (request: ChatRequest, mostSchemaBytes: number): PromptRequest => {
+export const promptRequest = (
+  request: ChatRequest,
+  {
+    mostSchemaBytes,
+    isSchemaAnnounced,
+  }: { readonly mostSchemaBytes: number; readonly isSchemaAnnounced: boolean },
+): PromptRequest => {
   const schema = schemaOf(request, mostSchemaBytes)
   return {
     messages: request.messages.map(joined),
-    ...(schema !== undefined && { schema }),
+    ...(schema !== undefined && { schema: { text: schema, isAnnounced: isSchemaAnnounced } }),
     tools: callableTools(request).length
       ? (request.tools ?? []).map(({ name, description, parameters }) => ({
           name,

@@ -40,8 +40,11 @@ export interface ChatTaskDeps {
   readonly contextTokens: number
   /** Ids of the adapters that the engine has. */
   readonly adapters: readonly string[]
-  /** Whether the prompt tells the model the schema of its answer. */
-  readonly schemaInPrompt: boolean
+  /**
+   * Whether the prompt tells the model the schema of its answer; undefined: where the chat template
+   * has a place for it.
+   */
+  readonly schemaInPrompt: boolean | undefined
   /** How long a request may wait for a slot. */
   readonly queueWaitMs: number
   readonly workers: Workers
@@ -174,8 +177,11 @@ const makePrompter =
   (request: ChatRequest): Effect.Effect<Prompt, ApiError> =>
     Effect.suspend(() => {
       const { folder } = engine.info
-      // a schema takes a quarter of the window at most, at four bytes a token
-      const asked = promptRequest(request, schemaInPrompt ? contextTokens : 0)
+      const asked = promptRequest(request, {
+        // a schema takes a quarter of the window at most, at four bytes a token
+        mostSchemaBytes: schemaInPrompt === false ? 0 : contextTokens,
+        isSchemaAnnounced: schemaInPrompt === true,
+      })
       const input: ChatPromptInput = { folder, ...asked, contextTokens }
       const whole = inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input)
       if (!isLong(input)) return whole
