@@ -39,8 +39,10 @@ interface Step<State> {
   /** Where its text begins. */
   readonly from: number
   readonly place: Place
-  /** A token of other text was allowed, too. */
+  /** A token was allowed whose text goes on differently. */
   readonly isOpen: boolean
+  /** The length of its text from which on only this one was allowed. */
+  readonly own: number
   /** A name, a value or a delimiter begins here, so that another one may. */
   readonly isBeginning: boolean
   /** The caller's state before the token. */
@@ -68,8 +70,10 @@ const distanceOf = (round: number): number =>
  * The part of an answer that has not gone out, token by token, and the ways out of its dead ends.
  * A dead end is left by choosing anew: at first the last token that was a choice, then the
  * beginnings of values further and further back. A way that led to a dead end is closed by its
- * text, without the spaces between its parts, as other tokens may spell it. What is tried depends
- * on nothing but the answer, so the same request takes the same ways.
+ * text, without the spaces between its parts, as other tokens may spell it; at first also the
+ * tokens that only begin it, as a vocabulary mostly has tokens for what else may follow them. Where
+ * no choice is left, everything is tried once more without this guess. What is tried depends on
+ * nothing but the answer, so the same request takes the same ways.
  */
 export class Backtracking<State> {
   private readonly options: BacktrackingOptions
@@ -86,6 +90,8 @@ export class Backtracking<State> {
   private undone = 0
   /** The end of the furthest text that was a dead end. */
   private frontier = 0
+  /** All ways that are likely were tried: now a token counts as another way than its beginning. */
+  private isExact = false
   /** The tokens that were allowed where the next one is chosen, but for those on closed ways. */
   private last: TokenMask = new Uint32Array()
 
@@ -132,7 +138,7 @@ export class Backtracking<State> {
       token,
       from: end,
       place,
-      isOpen: compacted.piece !== "" && this.hasOther(compacted.piece),
+      ...this.choiceOf(compacted.piece),
       isBeginning: place.isInString ? last === '"' : opening.has(last),
       before,
     })
@@ -140,15 +146,20 @@ export class Backtracking<State> {
     this.place = compacted.place
   }
 
-  private hasOther(piece: string): boolean {
+  private choiceOf(piece: string): Pick<Step<State>, "isOpen" | "own"> {
+    if (piece === "") return { isOpen: false, own: 0 }
     const tokens = allowedTokens(this.last, this.options.vocabulary, few)
-    return (
-      tokens?.some((token) => {
-        const text = this.textOf(token)
-        const other = compact(text, this.place).piece
-        return text === "" || (other !== "" && other !== piece)
-      }) ?? true
+    if (!tokens) return { isOpen: true, own: piece.length }
+    const texts = tokens.map((token) => this.textOf(token))
+    const pieces = texts.map((text) => compact(text, this.place).piece)
+    const others = pieces.filter((other) =>
+      this.isExact ? other !== piece : !other.startsWith(piece) && !piece.startsWith(other),
     )
+    const isOpen = texts.includes("") || others.some((other) => other !== "")
+    if (this.isExact) return { isOpen, own: piece.length }
+    let own = 1
+    while (others.some((other) => other.startsWith(piece.slice(0, own)))) own++
+    return { isOpen, own: Math.min(own, piece.length) }
   }
 
   /** The texts that must not follow: with them the answer would be on a closed way. */
@@ -203,7 +214,7 @@ export class Backtracking<State> {
   leave(): { readonly tokens: readonly number[]; readonly state: State } | undefined {
     const { steps } = this
     const nearest = steps.findLastIndex(({ isOpen }) => isOpen)
-    if (nearest < 0) return undefined
+    if (nearest < 0) return this.beginAgain()
     const beginnings = [...steps.keys()]
       .filter((index) => steps[index]!.isOpen && steps[index]!.isBeginning)
       .reverse()
@@ -219,7 +230,21 @@ export class Backtracking<State> {
       this.undone > this.options.mostUndone
     )
       return undefined
-    return this.undo(to, to === nearest ? this.end : steps[to + 1]!.from)
+    const { from, own } = steps[to]!
+    return this.undo(to, to === nearest && this.isExact ? this.end : from + own)
+  }
+
+  /** Tries everything once more, exactly. */
+  private beginAgain() {
+    this.undone += this.steps.length
+    if (this.isExact || this.steps.length === 0 || this.undone > this.options.mostUndone)
+      return undefined
+    this.isExact = true
+    this.round = 0
+    this.frontier = 0
+    const lost = this.undo(0, this.base)
+    this.closed = []
+    return lost
   }
 
   /** Closes the way up to an offset, and goes back to before a step. */
