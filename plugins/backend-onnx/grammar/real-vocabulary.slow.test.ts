@@ -2,7 +2,13 @@ import { expect, test } from "vitest"
 import { ggufLanguage } from "../tokenizer/gguf-language.ts"
 import { openGguf } from "../weights/gguf-file.ts"
 import { makeConstraints } from "./constraints.ts"
-import { byteVocabulary, type GrammarVocabulary, grammarVocabulary } from "./grammar-vocabulary.ts"
+import {
+  bytesOfToken,
+  byteVocabulary,
+  type GrammarVocabulary,
+  grammarVocabulary,
+  isAllowed,
+} from "./grammar-vocabulary.ts"
 import { Matchers } from "./matchers.ts"
 import { inlineConstraints } from "./testing/inline-constraints.ts"
 import { guardedSchemas, keptSchemas } from "./testing/schemas.ts"
@@ -39,6 +45,39 @@ test.skipIf(!path)(
       expect(validates(JSON.parse(texts[0]!)), texts[0]).toBe(true)
     }
     await threaded.close()
+  },
+)
+
+test.skipIf(!path)(
+  "where finished values are checked, a token is allowed exactly if its bytes are",
+  { timeout: 600_000 },
+  () => {
+    const vocabulary = realVocabulary()
+    const tokens = inlineConstraints(vocabulary)
+    const bytes = inlineConstraints(byteVocabulary())
+    const finishing = Array.from({ length: vocabulary.ends.length }, (_, id) => id).filter((id) =>
+      /[",\]}]|[0-9el]$/.test(Buffer.from(bytesOfToken(vocabulary, id)).toString("latin1")),
+    )
+    for (const [i, schema] of guardedSchemas.entries()) {
+      const random = randomFrom(i)
+      const constraint = tokens.open({ kind: "schema", schema })
+      const written = walk(constraint, vocabulary, random, 8 + i * 2)
+      const text = Buffer.concat(written.map((token) => bytesOfToken(vocabulary, token)))
+      for (let n = 0; n < 150; n++) {
+        const token = finishing[Math.floor(random() * finishing.length)]!
+        const single = bytes.open({ kind: "schema", schema })
+        for (const byte of text) single.accept(byte)
+        let isFitting = true
+        for (const byte of bytesOfToken(vocabulary, token)) {
+          isFitting &&= isAllowed(single.mask(), byte)
+          if (isFitting) single.accept(byte)
+        }
+        single.release()
+        const place = JSON.stringify([schema, `${text}`, textOf(vocabulary, [token])])
+        expect(isAllowed(constraint.mask(), token), place).toBe(isFitting)
+      }
+      constraint.release()
+    }
   },
 )
 
