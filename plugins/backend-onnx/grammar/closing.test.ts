@@ -29,6 +29,12 @@ const object = (properties: Readonly<Record<string, Json>>): Json => ({
 const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`p${i}`, { type: "string" }]))
 
 describe("the shortest completion", () => {
+  test("ends a number that zeros alone don't end", () => {
+    const numbers = object({ a: { type: "number" }, b: { type: "number" } })
+    expect(shortest(numbers, 400, '{"a":-0')).toBe('.01,"b":0}')
+    expect(shortest(numbers, 400, `{"a":-0.${"0".repeat(60)}`)).toMatch(/^0?1,"b":0\}$/)
+  })
+
   test("is not the one that the first short step leads to", () => {
     const kinds: Json = {
       anyOf: [object({ kind: { const: "a" }, ...many }), object({ kind: { const: "b" } })],

@@ -165,7 +165,7 @@ class ClosingSearch {
   private follow(matcher: Matcher, ids: number[], choices: Choice[], limits: Limits): boolean {
     while (!matcher.isAccepting()) {
       if (ids.length >= limits.bytes || this.masks-- <= 0) return false
-      const untried = this.tokens.choices(matcher.mask(), this.literals)
+      const untried = this.inOrder(matcher, ids.at(-1))
       if (untried.length === 1 && this.takeForced(matcher, ids)) continue
       if (untried.length > 1 && choices.length >= limits.choices) return false
       const taken = untried.findIndex((id) => matcher.consume(id))
@@ -174,6 +174,16 @@ class ClosingSearch {
       ids.push(untried[taken]!)
     }
     return true
+  }
+
+  /** After a zero that did not end a number, such as in -0.0, another zero won't either. */
+  private inOrder(matcher: Matcher, last: number | undefined): readonly number[] {
+    const untried = this.tokens.choices(matcher.mask(), this.literals)
+    const zero = this.tokens.idOf(0x30)
+    const isDigit = (id: number) => /\d/.test(String.fromCharCode(this.tokens.byteOf(id) ?? 0))
+    return last === zero && untried[0] === zero && untried.every(isDigit)
+      ? [...untried.slice(1), untried[0]!]
+      : untried
   }
 
   /** Takes all bytes that must follow. Asks a clone for them, because that advances the matcher. */
