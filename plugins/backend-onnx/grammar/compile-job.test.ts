@@ -165,6 +165,21 @@ test("time and memory are bounded: what is too much is refused with a text", () 
       })),
     })),
   }
+  const chain = (count: number, link: (next: Json) => Json) => ({
+    $ref: "#/$defs/d0",
+    $defs: Object.fromEntries(
+      Array.from({ length: count }, (_, i) => [
+        `d${i}`,
+        i === count - 1 ? { type: "string" } : link({ $ref: `#/$defs/d${i + 1}` }),
+      ]),
+    ),
+  })
+  for (const deepOrWide of [
+    chain(2_000, (next) => ({ oneOf: [next, { type: "null" }] })),
+    chain(2_000, (next) => ({ not: next })),
+    chain(6, (next) => ({ oneOf: Array.from({ length: 50 }, () => next) })),
+  ])
+    expect(strict(deepOrWide)).toMatchObject({ result: "ok" })
   // what can't be merged is checked on finished values
   expect(strict(product)).toMatchObject({ result: "ok", grammar: { schema: product } })
   const schema = { enum: Array.from({ length: 2_000 }, (_, a) => ({ a })) }

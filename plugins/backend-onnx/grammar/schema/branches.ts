@@ -97,7 +97,7 @@ const overlapping = (
   const besides = places.map((): number[] => [])
   for (const [a, place] of places.entries())
     for (const [b, other] of places.entries())
-      if (a < b && !areDisjoint(reading.document, place, other, known)) {
+      if (a < b && !areDisjoint(reading.document, place, other, known, reading.disjointSteps)) {
         besides[a]!.push(b)
         besides[b]!.push(a)
       }

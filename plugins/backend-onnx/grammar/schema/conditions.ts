@@ -84,7 +84,9 @@ const inCases = (
   const groups: Condition[][] = []
   for (const one of conditions) {
     const group = groups.find((others) =>
-      others.every((other) => areDisjoint(reading.document, other.place, one.place, known)),
+      others.every((other) =>
+        areDisjoint(reading.document, other.place, one.place, known, reading.disjointSteps),
+      ),
     )
     if (group) group.push(one)
     else groups.push([one])

@@ -15,6 +15,9 @@ interface Found {
   readonly optional: ReadonlySet<string>
 }
 
+/** Beyond this, counts are left to guards without a closer look. */
+const mostCompared = 1_000_000
+
 const nothing: Found = { counted: [], optional: new Set() }
 
 const together = (all: readonly Found[]): Found => ({
@@ -52,10 +55,13 @@ export const losesCounts = (enforced: EnforcedSchema): boolean => {
         ...[schema.items, schema.additionalProperties].map(foundIn),
       ])
     const parts = each(schema.allOf)
-    isLost ||= parts.some((part, i) =>
-      part.counted.some((one) => parts.some((other, j) => j !== i && adds(one, other))),
-    )
-    return together(parts)
+    const whole = together(parts)
+    isLost ||=
+      parts.length * whole.counted.length * whole.optional.size > mostCompared ||
+      parts.some((part, i) =>
+        part.counted.some((one) => parts.some((other, j) => j !== i && adds(one, other))),
+      )
+    return whole
   }
   // a definition is found before those that it refers to: in reverse, nothing goes deep
   for (const schema of Object.values(defs).reverse()) foundIn(schema)

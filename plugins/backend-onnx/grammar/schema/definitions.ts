@@ -1,6 +1,6 @@
 import type { KeywordVerdict } from "../../../../core/ports/schema-checker.ts"
 import type { SchemaLocation } from "./document.ts"
-import type { EnforcedSchema, ReadAside } from "./reading.ts"
+import type { EnforcedSchema } from "./reading.ts"
 
 /** The verdicts on keywords, by their paths. */
 export class Verdicts {
@@ -28,7 +28,8 @@ export class Verdicts {
 
 /** What is found while a schema is read aside. */
 export class Aside {
-  isExact = true
+  isExact = false
+  enforced: EnforcedSchema = true
   readonly targets = new Set<string>()
   private readonly verdicts: KeywordVerdict[] = []
 
@@ -47,7 +48,7 @@ export interface Definition {
   readonly name: string
   readonly place: SchemaLocation
   isReported: boolean
-  aside?: ReadAside & { readonly targets: ReadonlySet<string> }
+  aside?: Aside
 }
 
 /** The targets of `$ref`, with their names in `$defs`. */

@@ -6,18 +6,46 @@ import { Known, propertyOf } from "./known.ts"
 
 const deepest = 8
 
+/** How many steps comparisons may still take; without any, schemas are not taken for disjoint. */
+export interface Steps {
+  left: number
+}
+
+/** The maximum number of steps of one comparison. */
+const mostSteps = 500
+
 /** Whether certainly no value satisfies both schemas, of which something is known. */
 export const areDisjoint = (
   document: SchemaDocument,
   a: SchemaLocation,
   b: SchemaLocation,
   known = new Known(document, []),
-  depth = 0,
+  steps: Steps = { left: mostSteps },
+): boolean => {
+  const own = { left: Math.min(mostSteps, steps.left) }
+  const given = own.left
+  const found = compare(document, a, b, { known, steps: own, depth: 0 })
+  steps.left -= given - own.left
+  return found
+}
+
+interface Comparing {
+  readonly known: Known
+  readonly steps: Steps
+  readonly depth: number
+}
+
+const compare = (
+  document: SchemaDocument,
+  a: SchemaLocation,
+  b: SchemaLocation,
+  { known, steps, depth }: Comparing,
 ): boolean => {
   if (a.schema === false || b.schema === false) return true
-  if (!isObject(a.schema) || !isObject(b.schema) || depth > deepest) return false
+  if (!isObject(a.schema) || !isObject(b.schema) || depth > deepest || steps.left <= 0) return false
   const again = (x: SchemaLocation, y: SchemaLocation, of = known) =>
-    areDisjoint(document, x, y, of, depth + 1)
+    compare(document, x, y, { known: of, steps, depth: depth + 1 })
+  steps.left -= 1 + [known.values, valuesOf(a.schema), valuesOf(b.schema)].flat().length
   return (
     known.values?.every((value) =>
       [a, b].some((one) => judgeValue(document, one, value) === false),

@@ -17,7 +17,9 @@ export type Kind = (typeof kinds)[number]
 export type Kinds = ReadonlySet<Kind>
 
 export const everyKind: Kinds = new Set(kinds)
-const deepest = 8
+/** The maximum number of schemas of which one value's kind is concluded. */
+const mostParts = 200
+const deepest = 50
 
 export const kindsOfType = (type: Json): Kinds => {
   const types = typeof type === "string" ? [type] : isTexts(type) ? type : kinds
@@ -55,8 +57,10 @@ export class Known {
 
   constructor(document: SchemaDocument, places: readonly SchemaLocation[]) {
     this.document = document
-    this.places = places.flatMap((place) => partsOf(document, place, 0))
-    this.kinds = this.places.map((place) => kindsAt(document, place, 0)).reduce(inBoth, everyKind)
+    this.places = partsOf(document, places)
+    this.kinds = places.some(({ schema }) => schema === false)
+      ? new Set()
+      : this.places.map((place) => kindsAt(document, place)).reduce(inBoth, everyKind)
   }
 
   and(place: SchemaLocation): Known {
@@ -97,38 +101,59 @@ export class Known {
   }
 }
 
+/** A schema with what it refers to and all that it is made of. */
 const partsOf = (
   document: SchemaDocument,
-  place: SchemaLocation,
-  depth: number,
+  whole: readonly SchemaLocation[],
 ): readonly SchemaLocation[] => {
-  const { schema } = place
-  if (!isObject(schema) || depth > deepest) return []
-  const targets = document.references(place).flatMap(({ target }) => target ?? [])
-  const members = Array.isArray(schema.allOf)
-    ? schema.allOf.map((_, i) => document.at(place, "allOf", i))
-    : []
-  return [place, ...[...targets, ...members].flatMap((one) => partsOf(document, one, depth + 1))]
+  const found = new Map<string, SchemaLocation>()
+  const waiting = [...whole].reverse()
+  for (let place = waiting.pop(); place && found.size < mostParts; place = waiting.pop()) {
+    const key = document.keyOf(place)
+    if (!isObject(place.schema) || found.has(key)) continue
+    found.set(key, place)
+    const { allOf } = place.schema
+    if (Array.isArray(allOf))
+      for (const i of [...allOf.keys()].reverse()) waiting.push(document.at(place, "allOf", i))
+    for (const { target } of document.references(place)) if (target) waiting.push(target)
+  }
+  return [...found.values()]
 }
 
-const kindsAt = (document: SchemaDocument, place: SchemaLocation, depth: number): Kinds => {
+const knownKinds = new WeakMap<SchemaDocument, Map<string, Kinds>>()
+
+/** Nothing is known of what leads back to itself, or is nested deep. */
+const kindsAt = (document: SchemaDocument, place: SchemaLocation, depth = 0): Kinds => {
   const { schema } = place
   if (schema === false) return new Set()
   if (!isObject(schema) || depth > deepest) return everyKind
+  const known = knownKinds.get(document) ?? new Map<string, Kinds>()
+  knownKinds.set(document, known)
+  const key = document.keyOf(place)
+  const found = known.get(key)
+  if (found) return found
+  known.set(key, everyKind)
   const values = valuesOf(schema)
   const own = values ? new Set(values.map(kindOfValue)) : kindsOfType(schema.type)
   const options = ["anyOf", "oneOf"].flatMap((keyword) => {
     const list = schema[keyword]
-    if (!Array.isArray(list) || list.length > 100) return []
-    const each = list.map((_, i) =>
-      partsOf(document, document.at(place, keyword, i), depth + 1)
-        .map((part) => kindsAt(document, part, depth + 2))
-        .reduce(inBoth, list[i] === false ? new Set<Kind>() : everyKind),
+    if (!Array.isArray(list)) return []
+    const each = list.map((option, i) =>
+      option === false
+        ? new Set<Kind>()
+        : kindsOfAll(document, document.at(place, keyword, i), depth + 1),
     )
     return [new Set(each.flatMap((some) => [...some]))]
   })
-  return options.reduce(inBoth, own)
+  const kinds = options.reduce(inBoth, own)
+  known.set(key, kinds)
+  return kinds
 }
+
+const kindsOfAll = (document: SchemaDocument, place: SchemaLocation, depth: number): Kinds =>
+  partsOf(document, [place])
+    .map((part) => kindsAt(document, part, depth))
+    .reduce(inBoth, everyKind)
 
 const valuesOf = (schema: Json): readonly Json[] | undefined => {
   if (!isObject(schema)) return undefined

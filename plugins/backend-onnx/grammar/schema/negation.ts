@@ -15,6 +15,7 @@ const mostSteps = 500
 const deepest = 40
 /** Combinations of two branches of a negated `oneOf` that are written out. */
 const mostPairs = 100
+const mostBranches = 100
 
 /** What the negations of keywords share. */
 export interface Negating {
@@ -143,8 +144,12 @@ export class Negation implements Negating {
   ): readonly EnforcedSchema[] {
     if (!options) return []
     const none = this.noneOf(options, known)
+    if (options.length > mostBranches) return [this.loosely(ofKinds(known.kinds))]
+    const { disjointSteps } = this.reading
     const pairs = options.flatMap((a, i) =>
-      options.slice(i + 1).flatMap((b) => (areDisjoint(this.document, a, b) ? [] : [[a, b]])),
+      options
+        .slice(i + 1)
+        .flatMap((b) => (areDisjoint(this.document, a, b, known, disjointSteps) ? [] : [[a, b]])),
     )
     if (pairs.length > mostPairs) return [this.loosely(ofKinds(known.kinds))]
     return [none, ...pairs.map((pair) => allOf(pair.map((one) => this.read(one))))]

@@ -33,6 +33,7 @@ const mostSchemas = 20_000
 const deepest = 200
 /** The maximum number of subschemas that are read aside: what is beyond is left to guards. */
 const mostAside = 50_000
+const deepestAside = 6
 
 export interface ReadSchema {
   readonly verdicts: readonly KeywordVerdict[]
@@ -64,8 +65,10 @@ export class Reader implements Reading {
   /** What is read aside at the moment. */
   private aside: Aside | undefined
   private isJudgeable: boolean | undefined
+  private asides = 0
   private readAsides = 0
   negationSteps = 3_000
+  readonly disjointSteps = { left: 30_000 }
   private schemas = 0
   private depth = 0
 
@@ -129,18 +132,24 @@ export class Reader implements Reading {
   }
 
   readAside(place: SchemaLocation, isReported = false): ReadAside {
-    if (this.readAsides > mostAside) return { enforced: true, isExact: false }
-    const outer = this.aside
-    const schemas = this.schemas
-    const aside = new Aside()
+    const aside = this.readApart(place)
+    if (isReported) for (const verdict of aside.kept()) this.record(verdict)
+    const isExact = aside.isExact && this.areExact(aside.targets)
+    return { enforced: aside.enforced, isExact }
+  }
+
+  private readApart(place: SchemaLocation): Aside {
+    const [outer, schemas, aside] = [this.aside, this.schemas, new Aside()]
+    if (this.readAsides > mostAside || this.asides >= deepestAside) return aside
     this.aside = aside
-    const enforced = this.read(place)
+    this.asides++
+    aside.isExact = true
+    aside.enforced = this.read(place)
+    this.asides--
     this.aside = outer
     this.readAsides += this.schemas - schemas
     this.schemas = schemas
-    if (isReported) for (const verdict of aside.kept()) this.record(verdict)
-    const isExact = aside.isExact && this.areExact(aside.targets)
-    return { enforced, isExact }
+    return aside
   }
 
   /** The generator goes on to what a target leads to after that has been read. */
@@ -150,27 +159,20 @@ export class Reader implements Reading {
     return true
   }
 
-  private targetAside(target: Definition): ReadAside {
-    if (!target.aside) {
+  private targetAside(target: Definition): Aside {
+    if (!target.aside && this.asides < deepestAside) {
       // a negation of what leads back to itself is not known to be exact
-      target.aside = { enforced: true, isExact: false, targets: new Set() }
-      const outer = this.aside
-      const aside = new Aside()
-      this.aside = aside
-      const enforced = this.read(target.place)
-      this.aside = outer
-      target.aside = { enforced, isExact: aside.isExact, targets: aside.targets }
+      target.aside = new Aside()
+      target.aside = this.readApart(target.place)
     }
-    return target.aside
+    return target.aside ?? new Aside()
   }
 
   define(name: string, schema: EnforcedSchema): void {
     this.definitions.made.set(name, schema)
   }
 
-  newName(): string {
-    return this.definitions.newName()
-  }
+  readonly newName = (): string => this.definitions.newName()
 
   read(place: SchemaLocation, isWithoutConditions = false): EnforcedSchema {
     const { schema } = place

@@ -35,6 +35,8 @@ export interface Reading {
   readAside(place: SchemaLocation, isReported?: boolean): ReadAside
   /** How many steps negations may still take. */
   negationSteps: number
+  /** How many steps comparisons of two schemas may still take. */
+  readonly disjointSteps: { left: number }
   /** Adds a definition, to which `$ref: "#/$defs/NAME"` leads. */
   define(name: string, schema: EnforcedSchema): void
   newName(): string
