@@ -186,8 +186,8 @@ test("lookarounds, word boundaries and anchors inside mean what ECMAScript means
   const tried = runs(600)
   fc.assert(
     fc.property(looking, fc.array(text, { minLength: 3, maxLength: 8 }), (given, written) => {
-      // V8 also looks from the middle of a pair to what is behind
-      const texts = /\(\?<|\\b/i.test(given)
+      // V8 also begins a match in the middle of a pair, and looks around itself from there
+      const texts = /\(\?[<!]|\\b/i.test(given)
         ? written.map((one) => one.replaceAll("😀", "é"))
         : written
       const rule = ecmaPattern(given)
