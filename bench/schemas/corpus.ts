@@ -4,8 +4,8 @@ import {
   byteVocabulary,
   type SharedVocabulary,
 } from "../../plugins/backend-onnx/grammar/grammar-vocabulary.ts"
-import { acceptsValue } from "../../plugins/backend-onnx/grammar/schema/accepts.ts"
 import { SchemaDocument } from "../../plugins/backend-onnx/grammar/schema/document.ts"
+import { acceptsValue } from "../../plugins/backend-onnx/grammar/schema/validator/accepts.ts"
 import { mostSchemaBytes } from "../../plugins/backend-onnx/grammar/schema-limits.ts"
 import { independentValidator } from "../../plugins/backend-onnx/grammar/testing/validator.ts"
 import { randomFrom } from "../../plugins/backend-onnx/grammar/testing/walk.ts"

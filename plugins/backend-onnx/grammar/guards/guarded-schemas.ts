@@ -1,10 +1,10 @@
 import type { Json } from "../../../../core/json.ts"
-import { acceptsValue } from "../schema/accepts.ts"
-import { type Memory, Run } from "../schema/check.ts"
 import type { SchemaLocation } from "../schema/document.ts"
 import { fewValues } from "../schema/few-values.ts"
 import { type Guards, type Subschema, subschemas } from "../schema/guards.ts"
 import { canonicalText } from "../schema/json-value.ts"
+import { acceptsValue } from "../schema/validator/accepts.ts"
+import { type Memory, Run } from "../schema/validator/check.ts"
 
 /** Keywords whose schemas always govern a value, or its items and properties. */
 export const sameValue = new Set(["$ref", "$dynamicRef", "$recursiveRef", "allOf"])

@@ -1,5 +1,4 @@
 import type { Json } from "../../../../core/json.ts"
-import { matchesPattern } from "../schema/check.ts"
 import type { SchemaDocument, SchemaLocation } from "../schema/document.ts"
 import type { Guards } from "../schema/guards.ts"
 import {
@@ -9,6 +8,7 @@ import {
   isTexts,
   type JsonObject,
 } from "../schema/json-value.ts"
+import { matchesPattern } from "../schema/validator/check.ts"
 import { GuardedSchemas, sameValue } from "./guarded-schemas.ts"
 import type { Entry, Frame, Watch } from "./json-tracker.ts"
 

@@ -1,7 +1,7 @@
 import type { Json } from "../../../../core/json.ts"
-import { judgeValue } from "./accepts.ts"
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { canonicalText, isNumber, isObject, type JsonObject } from "./json-value.ts"
+import { judgeValue } from "./validator/accepts.ts"
 
 /** More values are not enumerated. */
 const mostValues = 1_000

@@ -3,8 +3,8 @@ import { GrammarInstance } from "../grammar-instance.ts"
 import { byteVocabulary } from "../grammar-vocabulary.ts"
 import { analyseSchema } from "../schema-report.ts"
 import { independentValidator } from "../testing/validator.ts"
-import { formatRule } from "./format-rules.ts"
 import { judgedFormats } from "./formats.ts"
+import { formatRule } from "./validator/format-rules.ts"
 
 const instance = new GrammarInstance(byteVocabulary())
 const long = "a".repeat(63)

@@ -1,6 +1,6 @@
 import type { SchemaDocument, SchemaLocation } from "./document.ts"
 import { isObject, type JsonObject } from "./json-value.ts"
-import { unreadPattern } from "./linear-pattern.ts"
+import { unreadPattern } from "./validator/linear-pattern.ts"
 
 /**
  * What is checked on finished values, because the enforced schema can't say it: keywords at these

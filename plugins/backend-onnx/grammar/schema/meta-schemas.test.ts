@@ -6,8 +6,8 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import { expect, test } from "vitest"
 import type { Json } from "../../../../core/json.ts"
 import { keptSchemas } from "../testing/schemas.ts"
-import { acceptsValue } from "./accepts.ts"
 import { SchemaDocument } from "./document.ts"
+import { acceptsValue } from "./validator/accepts.ts"
 
 const draft6 = (): Ajv => {
   const ajv = new Ajv({ meta: false })

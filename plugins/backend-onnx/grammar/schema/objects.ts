@@ -1,6 +1,4 @@
 import type { Json } from "../../../../core/json.ts"
-import { acceptsValue } from "./accepts.ts"
-import { dependencies } from "./accepts-object.ts"
 import { applicators } from "./arrays.ts"
 import { uncounted } from "./counts.ts"
 import type { SchemaLocation } from "./document.ts"
@@ -9,6 +7,8 @@ import { anyPattern, areApart } from "./name-patterns.ts"
 import { wholePattern } from "./pattern.ts"
 import { allOf, anyOf, type EnforcedSchema, type Keywords, type Reading } from "./reading.ts"
 import { readUnevaluated } from "./unevaluated.ts"
+import { acceptsValue } from "./validator/accepts.ts"
+import { dependencies } from "./validator/accepts-object.ts"
 
 const isTrue = (schema: unknown): boolean =>
   schema === true || (isObject(schema) && Object.keys(schema).length === 0)

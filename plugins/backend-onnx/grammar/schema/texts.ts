@@ -1,6 +1,5 @@
 import { enforcedFormats, formatPattern, judgedFormats, numberFormats } from "./formats.ts"
 import { isCount } from "./json-value.ts"
-import { unreadPattern } from "./linear-pattern.ts"
 import {
   PatternRefused,
   type WholePatterns,
@@ -9,6 +8,7 @@ import {
   widerPatterns,
 } from "./pattern.ts"
 import { allOf, type EnforcedSchema, type Keywords } from "./reading.ts"
+import { unreadPattern } from "./validator/linear-pattern.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 

@@ -1,9 +1,9 @@
 import type { Json } from "../../../../core/json.ts"
-import { acceptsValue } from "./accepts.ts"
 import type { SchemaDocument } from "./document.ts"
 import { isObject } from "./json-value.ts"
 import { handled } from "./known-keywords.ts"
 import type { EnforcedSchema, Keywords } from "./reading.ts"
+import { acceptsValue } from "./validator/accepts.ts"
 
 const isUnwritten = (char: string): boolean =>
   char === "\x7f" || (char < " " && !"\b\t\n\f\r".includes(char))

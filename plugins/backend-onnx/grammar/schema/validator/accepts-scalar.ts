@@ -1,9 +1,9 @@
-import type { Json } from "../../../../core/json.ts"
+import type { Json } from "../../../../../core/json.ts"
+import { atScale, decimalOf } from "../decimal.ts"
+import { formatPattern, numberFormats } from "../formats.ts"
+import { canonicalText, isEqual, isNumber, type JsonObject, typeOfValue } from "../json-value.ts"
 import { type Check, patternRule } from "./check.ts"
-import { atScale, decimalOf } from "./decimal.ts"
 import { formatRule } from "./format-rules.ts"
-import { formatPattern, numberFormats } from "./formats.ts"
-import { canonicalText, isEqual, isNumber, type JsonObject, typeOfValue } from "./json-value.ts"
 import type { LinearPattern } from "./linear-pattern.ts"
 
 /** Applies `type`. */

@@ -1,7 +1,7 @@
-import type { Json } from "../../../../core/json.ts"
-import { judgeValue } from "./accepts.ts"
-import type { SchemaDocument, SchemaLocation } from "./document.ts"
-import { isNumber, isObject, isTexts, type JsonObject, typeOfValue } from "./json-value.ts"
+import type { Json } from "../../../../../core/json.ts"
+import type { SchemaDocument, SchemaLocation } from "../document.ts"
+import { isNumber, isObject, isTexts, type JsonObject, typeOfValue } from "../json-value.ts"
+import { judgeValue } from "../validator/accepts.ts"
 import { Known, propertyOf } from "./known.ts"
 
 const deepest = 8

@@ -1,12 +1,12 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import type { Json } from "../../../../core/json.ts"
-import { runs } from "../../../../testing/property.ts"
-import { randomSchema, randomValue } from "../testing/random-schemas.ts"
-import { independentValidator } from "../testing/validator.ts"
+import type { Json } from "../../../../../core/json.ts"
+import { runs } from "../../../../../testing/property.ts"
+import { randomSchema, randomValue } from "../../testing/random-schemas.ts"
+import { independentValidator } from "../../testing/validator.ts"
+import { SchemaDocument } from "../document.ts"
 import { acceptsValue, judgeValue } from "./accepts.ts"
 import { matchesPattern } from "./check.ts"
-import { SchemaDocument } from "./document.ts"
 
 const accepts = (schema: Json, value: Json): boolean => {
   const document = new SchemaDocument(schema)

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { formatRule } from "./format-rules.ts"
+import { formatRule } from "../validator/format-rules.ts"
 import { outerPatterns } from "./negated-scalars.ts"
 
 const odd: Readonly<Record<string, readonly string[]>> = {

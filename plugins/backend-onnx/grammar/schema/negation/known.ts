@@ -1,7 +1,7 @@
-import type { Json } from "../../../../core/json.ts"
-import { matchesPattern } from "./check.ts"
-import type { SchemaDocument, SchemaLocation } from "./document.ts"
-import { isNumber, isObject, isTexts, type JsonObject, typeOfValue } from "./json-value.ts"
+import type { Json } from "../../../../../core/json.ts"
+import type { SchemaDocument, SchemaLocation } from "../document.ts"
+import { isNumber, isObject, isTexts, type JsonObject, typeOfValue } from "../json-value.ts"
+import { matchesPattern } from "../validator/check.ts"
 
 /** The types of JSON, with numbers split in two: whole ones, and those with a fraction. */
 export const kinds = [

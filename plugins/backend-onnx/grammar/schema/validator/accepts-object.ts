@@ -1,6 +1,6 @@
+import type { SchemaDocument, SchemaLocation } from "../document.ts"
+import { isNumber, isObject, isTexts, type JsonObject } from "../json-value.ts"
 import { type Check, isRule, type Judging, patternRule } from "./check.ts"
-import type { SchemaDocument, SchemaLocation } from "./document.ts"
-import { isNumber, isObject, isTexts, type JsonObject } from "./json-value.ts"
 
 /** Applies the keywords of objects, but for `unevaluatedProperties`. */
 export const acceptsObject = (

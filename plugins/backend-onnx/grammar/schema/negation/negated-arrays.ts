@@ -1,8 +1,8 @@
-import type { SchemaLocation } from "./document.ts"
-import { isCount, type JsonObject } from "./json-value.ts"
+import type { SchemaLocation } from "../document.ts"
+import { isCount, type JsonObject } from "../json-value.ts"
+import type { EnforcedSchema } from "../reading.ts"
 import type { Known } from "./known.ts"
 import type { Negating, Violated } from "./negation.ts"
-import type { EnforcedSchema } from "./reading.ts"
 
 /** Positions of an item that breaks a rule for all of them are written out up to this one. */
 const mostPositions = 8

@@ -1,10 +1,10 @@
-import { formatRule } from "./format-rules.ts"
-import { numberFormats } from "./formats.ts"
-import { isCount, isNumber, type JsonObject } from "./json-value.ts"
+import { numberFormats } from "../formats.ts"
+import { isCount, isNumber, type JsonObject } from "../json-value.ts"
+import { mostNumber } from "../numbers.ts"
+import { withoutMatch } from "../pattern.ts"
+import type { EnforcedSchema } from "../reading.ts"
+import { formatRule } from "../validator/format-rules.ts"
 import type { Violated } from "./negation.ts"
-import { mostNumber } from "./numbers.ts"
-import { withoutMatch } from "./pattern.ts"
-import type { EnforcedSchema } from "./reading.ts"
 
 /** Numbers outside of the bounds. */
 export const violatedNumber: Violated = (negating, place, known) => {

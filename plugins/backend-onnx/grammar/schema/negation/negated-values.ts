@@ -1,14 +1,14 @@
-import type { Json } from "../../../../core/json.ts"
-import { judgeValue } from "./accepts.ts"
+import type { Json } from "../../../../../core/json.ts"
+import type { SchemaLocation } from "../document.ts"
+import { isEqual, isObject, type JsonObject } from "../json-value.ts"
+import { allOf, type EnforcedSchema } from "../reading.ts"
+import { judgeValue } from "../validator/accepts.ts"
+import { isWritable } from "../values.ts"
 import { between, exceptTexts, union, valuesOfKind } from "./complements.ts"
-import type { SchemaLocation } from "./document.ts"
-import { isEqual, isObject, type JsonObject } from "./json-value.ts"
 import type { Known } from "./known.ts"
 import { violatedArray } from "./negated-arrays.ts"
 import { violatedObject } from "./negated-objects.ts"
 import type { Negating } from "./negation.ts"
-import { allOf, type EnforcedSchema } from "./reading.ts"
-import { isWritable } from "./values.ts"
 
 export const isValued = (schema: Json): boolean =>
   isObject(schema) && (Object.hasOwn(schema, "const") || Array.isArray(schema.enum))

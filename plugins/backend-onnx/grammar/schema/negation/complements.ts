@@ -1,7 +1,7 @@
-import type { Json } from "../../../../core/json.ts"
+import type { Json } from "../../../../../core/json.ts"
+import { anyNumber } from "../numbers.ts"
+import { allOf, anyOf, type EnforcedSchema } from "../reading.ts"
 import { everyKind, inBoth, type Kind, type Kinds, kindOfValue, kindsOfType } from "./known.ts"
-import { anyNumber } from "./numbers.ts"
-import { allOf, anyOf, type EnforcedSchema } from "./reading.ts"
 
 /** A value of the kinds, and of no other. A grammar does not distinguish numbers with a fraction from whole ones. */
 export const ofKinds = (kinds: Kinds): EnforcedSchema => {

@@ -1,10 +1,10 @@
-import type { Json } from "../../../../core/json.ts"
+import type { Json } from "../../../../../core/json.ts"
+import type { SchemaDocument, SchemaLocation } from "../document.ts"
+import { isObject, type JsonObject } from "../json-value.ts"
 import { acceptsArray } from "./accepts-array.ts"
 import { acceptsObject } from "./accepts-object.ts"
 import { acceptsNumber, acceptsText, acceptsType, acceptsValues } from "./accepts-scalar.ts"
 import { type Check, Evaluated, isRule, type Judging, Run, Undecided } from "./check.ts"
-import type { SchemaDocument, SchemaLocation } from "./document.ts"
-import { isObject, type JsonObject } from "./json-value.ts"
 
 /** About 40 ms at worst; a document of 1,000 values takes a hundredth of it. */
 const mostSteps = 300_000

@@ -1,8 +1,8 @@
-import type { Json } from "../../../../core/json.ts"
-import type { SchemaDocument, SchemaLocation } from "./document.ts"
-import type { JsonObject } from "./json-value.ts"
+import type { Json } from "../../../../../core/json.ts"
+import type { SchemaDocument, SchemaLocation } from "../document.ts"
+import type { JsonObject } from "../json-value.ts"
+import { PatternRefused } from "../pattern.ts"
 import { type Effort, type LinearPattern, linearPattern } from "./linear-pattern.ts"
-import { PatternRefused } from "./pattern.ts"
 
 /** A value can't be judged. */
 export class Undecided extends Error {

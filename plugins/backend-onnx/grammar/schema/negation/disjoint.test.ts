@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
-import type { Json } from "../../../../core/json.ts"
+import type { Json } from "../../../../../core/json.ts"
+import { SchemaDocument } from "../document.ts"
 import { areDisjoint } from "./disjoint.ts"
-import { SchemaDocument } from "./document.ts"
 
 const apart = (a: Json, b: Json, $defs: Json = {}): boolean => {
   const document = new SchemaDocument({ oneOf: [a, b], $defs })

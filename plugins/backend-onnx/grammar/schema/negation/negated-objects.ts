@@ -1,12 +1,12 @@
-import { judgeValue } from "./accepts.ts"
-import { dependencies } from "./accepts-object.ts"
-import { matchesPattern } from "./check.ts"
-import type { SchemaDocument, SchemaLocation } from "./document.ts"
-import { isCount, isObject, isTexts, type JsonObject } from "./json-value.ts"
+import type { SchemaDocument, SchemaLocation } from "../document.ts"
+import { isCount, isObject, isTexts, type JsonObject } from "../json-value.ts"
+import { handled } from "../known-keywords.ts"
+import { allOf, type EnforcedSchema } from "../reading.ts"
+import { judgeValue } from "../validator/accepts.ts"
+import { dependencies } from "../validator/accepts-object.ts"
+import { matchesPattern } from "../validator/check.ts"
 import type { Known } from "./known.ts"
-import { handled } from "./known-keywords.ts"
 import type { Negating, Violated } from "./negation.ts"
-import { allOf, type EnforcedSchema } from "./reading.ts"
 
 const anObject: EnforcedSchema = { type: "object" }
 

@@ -1,11 +1,11 @@
+import type { SchemaLocation } from "../document.ts"
+import { isObject } from "../json-value.ts"
+import { allOf, anyOf, type EnforcedSchema, Keywords, type Reading } from "../reading.ts"
+import { alternativesOf } from "../ways.ts"
 import { restricted, union } from "./complements.ts"
 import { areDisjoint } from "./disjoint.ts"
-import type { SchemaLocation } from "./document.ts"
-import { isObject } from "./json-value.ts"
 import { Known } from "./known.ts"
 import { Negation } from "./negation.ts"
-import { allOf, anyOf, type EnforcedSchema, Keywords, type Reading } from "./reading.ts"
-import { alternativesOf } from "./ways.ts"
 
 interface Condition {
   readonly of: Keywords

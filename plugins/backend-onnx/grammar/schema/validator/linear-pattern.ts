@@ -1,7 +1,7 @@
-import { backtrackedSteps } from "./pattern/backtracking.ts"
-import type { CharSet } from "./pattern/char-set.ts"
-import type { PatternNode } from "./pattern/parser.ts"
-import { ecmaPattern, PatternRefused, parse } from "./pattern.ts"
+import { backtrackedSteps } from "../pattern/backtracking.ts"
+import type { CharSet } from "../pattern/char-set.ts"
+import type { PatternNode } from "../pattern/parser.ts"
+import { ecmaPattern, PatternRefused, parse } from "../pattern.ts"
 
 /** Counts the work of a match, and throws where it is too much. */
 export interface Effort {

@@ -1,8 +1,8 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
-import { runs } from "../../../../testing/property.ts"
+import { runs } from "../../../../../testing/property.ts"
+import { ecmaPattern, PatternRefused } from "../pattern.ts"
 import { linearPattern, unreadPattern } from "./linear-pattern.ts"
-import { ecmaPattern, PatternRefused } from "./pattern.ts"
 
 const free = { spend: () => {} }
 const matches = (pattern: string, text: string): boolean => linearPattern(pattern)(text, free)

@@ -1,7 +1,7 @@
-import type { Json } from "../../../../core/json.ts"
+import type { Json } from "../../../../../core/json.ts"
+import type { SchemaLocation } from "../document.ts"
+import { canonicalText, isNumber, type JsonObject } from "../json-value.ts"
 import { type Check, isRule, type Judging, type Run } from "./check.ts"
-import type { SchemaLocation } from "./document.ts"
-import { canonicalText, isNumber, type JsonObject } from "./json-value.ts"
 
 /** Applies the keywords of arrays, but for `unevaluatedItems`. */
 export const acceptsArray = (

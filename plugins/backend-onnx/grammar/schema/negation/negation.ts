@@ -1,14 +1,14 @@
-import { judgeValue } from "./accepts.ts"
+import type { SchemaDocument, SchemaLocation } from "../document.ts"
+import { isObject, type JsonObject } from "../json-value.ts"
+import { allOf, type EnforcedSchema, type Reading } from "../reading.ts"
+import { judgeValue } from "../validator/accepts.ts"
 import { ofKinds, union } from "./complements.ts"
 import { areDisjoint } from "./disjoint.ts"
-import type { SchemaDocument, SchemaLocation } from "./document.ts"
-import { isObject, type JsonObject } from "./json-value.ts"
 import { type Kind, Known, kindsOfType } from "./known.ts"
 import { violatedArray } from "./negated-arrays.ts"
 import { type Tag, tagOf, violatedObject } from "./negated-objects.ts"
 import { violatedNumber, violatedText } from "./negated-scalars.ts"
 import { exceptValues, isValued, listed } from "./negated-values.ts"
-import { allOf, type EnforcedSchema, type Reading } from "./reading.ts"
 
 /** The maximum number of steps of one negation, which is about the size of what is written. */
 const mostSteps = 500
