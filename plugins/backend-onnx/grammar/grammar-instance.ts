@@ -23,6 +23,7 @@ interface Exports {
     compileFuel: number,
     stepFuel: number,
     stepItems: number,
+    rowItems: number,
     lexerStates: number,
   ): void
   matcher_new(vocabulary: number, kind: number, text: number, length: number): number
@@ -44,6 +45,7 @@ const limits = {
   compileFuel: 4_000_000,
   stepFuel: 3_000_000,
   stepItems: 60_000,
+  rowItems: 20_000,
   lexerStates: 40_000,
 }
 
@@ -51,7 +53,12 @@ const limits = {
  * Stricter limits for the check before a request runs: its few walks don't come to the worst place
  * of a grammar, which must not fail in the middle of an answer.
  */
-export const strictLimits: typeof limits = { ...limits, compileFuel: 1_000_000, stepFuel: 150_000 }
+export const strictLimits: typeof limits = {
+  ...limits,
+  compileFuel: 1_000_000,
+  stepFuel: 150_000,
+  rowItems: 2_000,
+}
 
 const failed = -1
 const kinds = { schema: 0, lark: 1 } as const
@@ -113,6 +120,7 @@ export class GrammarInstance {
       most.compileFuel,
       most.stepFuel,
       most.stepItems,
+      most.rowItems,
       most.lexerStates,
     )
   }

@@ -14,6 +14,19 @@ const optional = (count: number) => ({
   ),
 })
 
+/** An object whose property `m` is one of five objects with three properties each. */
+const choice = (letter: string) => ({
+  type: "object",
+  properties: {
+    m: {
+      anyOf: Array.from({ length: 5 }, (_, i) => ({
+        ...optional(2),
+        properties: { [`${letter}${i}`]: { type: "string" }, ...optional(2).properties },
+      })),
+    },
+  },
+})
+
 test("what the masks' engine would fail at in the middle of an answer is refused before", () => {
   for (const [schema, reason] of [
     [optional(480), /"properties" with 480 optional/],
@@ -80,6 +93,8 @@ test("what is accepted runs over tokens of several characters", () => {
       [optional(450), '{"p449":"x"'],
       [{ ...optional(474), additionalProperties: false }, '{"p3":"x"'],
       [{ enum: Array.from({ length: 1_900 }, (_, a) => ({ a })) }, '{"a":17'],
+      // merged below the root, where alternatives are not counted
+      [{ allOf: ["a", "b", "c"].map(choice) }, '{"m":{"p0":"x","p1":"y"'],
     ] as const
   ).entries()) {
     const compiled = strict(schema)

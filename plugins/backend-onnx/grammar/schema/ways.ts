@@ -3,8 +3,8 @@ import { isObject } from "./json-value.ts"
 import type { EnforcedSchema } from "./reading.ts"
 
 /**
- * llguidance's parser keeps at most 2,000 items per row, and fails in the middle of an answer where
- * there are more.
+ * A tenth of the items that an engine's parser keeps per row (`rowItems`): where schemas are merged
+ * below this place, which is not counted, there may be several times more.
  */
 const most = 1_900
 const waysOfOptional = 4

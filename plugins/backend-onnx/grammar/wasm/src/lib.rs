@@ -114,6 +114,7 @@ pub unsafe extern "C" fn vocabulary_limit(
     compile_fuel: u32,
     step_fuel: u32,
     step_items: usize,
+    row_items: usize,
     lexer_states: usize,
 ) {
     *(*vocabulary).limits_mut() = ParserLimits {
@@ -121,6 +122,7 @@ pub unsafe extern "C" fn vocabulary_limit(
         initial_lexer_fuel: compile_fuel.into(),
         step_lexer_fuel: step_fuel.into(),
         step_max_items: step_items,
+        max_items_in_row: row_items,
         max_lexer_states: lexer_states,
         // error texts reach customers: no dump of the parser
         verbose_errors: false,
