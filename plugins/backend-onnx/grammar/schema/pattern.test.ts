@@ -1,9 +1,10 @@
 import fc from "fast-check"
-import { expect, test } from "vitest"
+import { beforeEach, expect, test } from "vitest"
 import { runs } from "../../../../testing/property.ts"
 import { GrammarInstance } from "../grammar-instance.ts"
 import { byteVocabulary } from "../grammar-vocabulary.ts"
 import {
+  countPatternWork,
   ecmaPattern,
   PatternRefused,
   wholePattern,
@@ -38,6 +39,8 @@ const acceptsAll = (patterns: readonly string[], texts: readonly string[]): read
   instance.free(whole)
   return found
 }
+beforeEach(countPatternWork)
+
 const accepts = (pattern: string, text: string): boolean =>
   acceptsAll(wholePatterns(pattern).patterns, [text])[0]!
 
@@ -173,6 +176,7 @@ const looking = fc
   .map(([parts, start, end]) => start + parts.join("").replaceAll("?<n>", "?:") + end)
 
 const orRefused = <A>(make: () => A): A | undefined => {
+  countPatternWork()
   try {
     return make()
   } catch (cause) {
