@@ -1,8 +1,14 @@
 import { Ajv2020 } from "ajv/dist/2020.js"
-import OpenAI, { toFile } from "openai"
+import OpenAI from "openai"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { createWith, logit_bias, openServedChat } from "./testing/served-chat.ts"
+import {
+  completedBatch,
+  createWith,
+  logit_bias,
+  openServedChat,
+  startChatBatch,
+} from "./testing/served-chat.ts"
 
 let served: Awaited<ReturnType<typeof openServedChat>>
 let db: pg.Client
@@ -115,31 +121,12 @@ describe("a schema that no answer satisfies", () => {
 
   it("fails its line of a batch, once, and the others go on", async () => {
     const { client } = served
-    const line = (custom_id: string, schema: object) =>
-      JSON.stringify({
-        custom_id,
-        method: "POST",
-        url: "/v1/chat/completions",
-        body: bodyOf(schema),
-      })
-    const lines = [
-      line("never", never),
-      line("fine", object({ first: { enum: ["one", "two"] } })),
-      line("later", later),
-    ]
-    const file = await client.files.create({
-      file: await toFile(Buffer.from(lines.join("\n")), "lines.jsonl"),
-      purpose: "batch_input" as never,
+    const id = await startChatBatch(client, {
+      never: bodyOf(never),
+      fine: bodyOf(object({ first: { enum: ["one", "two"] } })),
+      later: bodyOf(later),
     })
-    const { id } = await client.batches.create({
-      input_file_id: file.id,
-      endpoint: "/v1/chat/completions",
-      completion_window: "24h",
-    })
-    await expect
-      .poll(async () => (await client.batches.retrieve(id)).status, { timeout: 60_000 })
-      .toBe("completed")
-    const batch = await client.batches.retrieve(id)
+    const batch = await completedBatch(client, id)
     expect(batch.request_counts).toMatchObject({ total: 3, completed: 1, failed: 2 })
     const errors = await (await client.files.content(batch.error_file_id!)).text()
     for (const name of ["never", "later"])

@@ -1,6 +1,6 @@
-import OpenAI, { toFile } from "openai"
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
-import { openServedChat } from "./testing/served-chat.ts"
+import OpenAI from "openai"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { batchReplies, openServedChat, startChatBatch } from "./testing/served-chat.ts"
 
 let served: Awaited<ReturnType<typeof openServedChat>>
 beforeAll(async () => {
@@ -75,43 +75,19 @@ describe.each(forms)("%s", (_, form, wanted) => {
 
 it("lines of a batch keep their forms", async () => {
   const { client } = served
-  const lines = forms.map(([custom_id, form]) =>
-    JSON.stringify({
-      custom_id,
-      method: "POST",
-      url: "/v1/chat/completions",
-      body: { model: "svc-omni", messages, max_tokens: 200, ...form },
-    }),
+  const bodies = forms.map(([name, form]) => [
+    name,
+    { model: "svc-omni", messages, max_tokens: 200, ...form },
+  ])
+  const replies = await batchReplies(
+    client,
+    await startChatBatch(client, Object.fromEntries(bodies)),
   )
-  const file = await client.files.create({
-    purpose: "batch",
-    file: await toFile(Buffer.from(lines.join("\n")), "lines.jsonl"),
-  })
-  const { id } = await client.batches.create({
-    input_file_id: file.id,
-    endpoint: "/v1/chat/completions",
-    completion_window: "24h",
-  })
-  const ended = await vi.waitFor(
-    async () => {
-      const batch = await client.batches.retrieve(id)
-      expect(batch.status).toBe("completed")
-      return batch
-    },
-    { timeout: 60_000, interval: 200 },
-  )
-  const output = await (await client.files.content(ended.output_file_id!)).text()
-  const said = output
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line))
-  expect(said).toHaveLength(forms.length)
-  for (const [name, , wanted] of forms) {
-    const { response } = said.find(({ custom_id }) => custom_id === name)
-    expect(response.body.choices[0].message.content).toEqual(
+  expect(replies.size).toBe(forms.length)
+  for (const [name, , wanted] of forms)
+    expect(replies.get(name)?.choices[0]?.message.content).toEqual(
       wanted instanceof RegExp ? expect.stringMatching(wanted) : wanted,
     )
-  }
 }, 120_000)
 
 it("close_on_length ends a text as the form allows", async () => {

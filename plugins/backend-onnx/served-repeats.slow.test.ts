@@ -1,11 +1,16 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type OpenAI from "openai"
-import { toFile } from "openai"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { runCli } from "../../testing/platform.ts"
 import { seriesOf } from "../../testing/prometheus-text.ts"
-import { createWith, logit_bias, openServedChat } from "./testing/served-chat.ts"
+import {
+  batchReplies,
+  createWith,
+  logit_bias,
+  openServedChat,
+  startChatBatch,
+} from "./testing/served-chat.ts"
 
 const prompt = "once upon a time there was ".repeat(12)
 const base = { max_tokens: 40, messages: [{ role: "user", content: prompt }] }
@@ -82,51 +87,22 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
     expect(among).toEqual([wanted, wanted])
   }, 120_000)
 
-  const startBatch = async (asked: Readonly<Record<string, object>>) => {
-    const lines = Object.entries(asked).map(([custom_id, ask]) =>
-      JSON.stringify({
-        custom_id,
-        method: "POST",
-        url: "/v1/chat/completions",
-        body: { model: "svc-omni", logit_bias, ...ask },
-      }),
-    )
-    const { client } = served
-    const file = await client.files.create({
-      purpose: "batch",
-      file: await toFile(Buffer.from(lines.join("\n")), "lines.jsonl"),
-    })
-    const { id } = await client.batches.create({
-      input_file_id: file.id,
-      endpoint: "/v1/chat/completions",
-      completion_window: "24h",
-    })
-    return id
+  const startBatch = (asked: Readonly<Record<string, object>>) => {
+    const bodies = Object.entries(asked).map(([name, ask]) => [
+      name,
+      { model: "svc-omni", logit_bias, ...ask },
+    ])
+    return startChatBatch(served.client, Object.fromEntries(bodies))
   }
-  /** The choices of each line, when all have ended. */
+  /** The choices of a line, when all have ended. */
   const choicesOf = async (id: string) => {
-    const { client } = served
-    const ended = await vi.waitFor(
-      async () => {
-        const batch = await client.batches.retrieve(id)
-        expect(batch.status).toBe("completed")
-        return batch
-      },
-      { timeout: 60_000, interval: 200 },
-    )
-    const output = await (await client.files.content(ended.output_file_id!)).text()
-    return new Map(
-      output
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line))
-        .map((line) => [line.custom_id, JSON.stringify(line.response.body.choices)]),
-    )
+    const replies = await batchReplies(served.client, id)
+    return (name: string) => JSON.stringify(replies.get(name)?.choices)
   }
 
   it("has the same answer as a line of a batch", async () => {
     const choices = await choicesOf(await startBatch(asks))
-    expect(Object.keys(asks).map((name) => choices.get(name))).toEqual(wanted)
+    expect(Object.keys(asks).map(choices)).toEqual(wanted)
   }, 120_000)
 
   /** Tokens that lines of batches have written so far. */
@@ -162,7 +138,7 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
     await read(20)
     expect([await batchTokens(), paused < before + long.max_tokens]).toEqual([paused, true])
     await read(600)
-    expect((await choicesOf(batch)).get("long")).toBe(alone)
+    expect((await choicesOf(batch))("long")).toBe(alone)
   }, 120_000)
 
   it("is run again by its receipt, which has a seed of its own where the request has none", async () => {
