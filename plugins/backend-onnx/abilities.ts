@@ -2,9 +2,9 @@ import { realpathSync } from "node:fs"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
-import { bertConfig } from "./architectures/bert-config.ts"
 import { type ModelHeader, readModelHeader } from "./architectures/model-source.ts"
 import { templateStyle } from "./chat-format/template-style.ts"
+import { folderEncoder } from "./encoding/families.ts"
 import { windowWithin } from "./generation/kv-bank.ts"
 import type { Precision } from "./onnx/linear.ts"
 import { exportIn } from "./sessions/open-decoder.ts"
@@ -50,7 +50,7 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
       modalities: ["text"],
       capabilities,
     })
-    if (task === "embed") return of(bertConfig(path).maxTokens, [])
+    if (task === "embed") return of(folderEncoder(path).config.maxTokens, [])
     const { precision = "auto" } = (options ?? {}) as { readonly precision?: Precision }
     // the sizes of an export are in its graph
     if (exportIn(path, precision)) return undefined

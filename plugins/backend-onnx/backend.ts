@@ -2,18 +2,16 @@ import { Effect, Schema, type Scope } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.ts"
 import { chatCapabilities, makeDescribe } from "./abilities.ts"
-import type { EmbedJobEvent, EmbedJobRequest, EncoderInfo } from "./encoding/embed-job.ts"
-import { mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
-import { makeEngines, type OnnxDeps } from "./engines.ts"
+import { spaceDimensions } from "./encoding/stacked-rotations.ts"
+import { type EngineOf, makeEngines, type OnnxDeps } from "./engines.ts"
 import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./generation/decoder-jobs.ts"
+import { openEncoderPool } from "./open-encoder-pool.ts"
 import { entryOptions, wrongOptions } from "./options.ts"
 import { makeChatTask } from "./tasks/chat-task.ts"
 import { makeEmbedTask } from "./tasks/embed-task.ts"
-import { makeEncoderPool } from "./tasks/encoder-pool.ts"
 import { makeRerankTask } from "./tasks/rerank-task.ts"
 import type { EngineSpec } from "./worker/protocol.ts"
 
-type EngineOf = ReturnType<typeof makeEngines>
 type OpenEntry = (
   deps: OnnxDeps,
   engineOf: EngineOf,
@@ -44,8 +42,7 @@ const openDecoderModel = Effect.fnUntraced(function* (
   request: OpenRequest,
 ) {
   const { engine } = yield* engineOf<DecoderRequest, DecoderEvent, DecoderInfo>(
-    "decoder",
-    precision,
+    { kind: "decoder", precision },
     request,
   )
   const contextTokens = Math.min(request.contextTokens, engine.info.contextTokens)
@@ -94,22 +91,17 @@ const openRerank: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reque
 })
 
 const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
-  const { precision, space, instances } = yield* optionsOf(entryOptions.embed, request)
-  const of = Math.min(instances, deps.settings.threads)
-  const openInstance = (index: number) =>
-    engineOf<EmbedJobRequest, EmbedJobEvent, EncoderInfo>("encoder", precision, request, {
-      index,
-      of,
-    })
-  // the first builds the graph, which the others load
-  const { engine: first, path } = yield* openInstance(0)
-  const others = yield* Effect.forEach(
-    Array.from({ length: of - 1 }, (_, i) => i + 1),
-    openInstance,
-    { concurrency: "unbounded" },
-  )
-  const encoderPool = makeEncoderPool([first, ...others.map(({ engine }) => engine)])
-  const { name, digest, maxTokens } = encoderPool.info
+  const { precision, space, instances, ...encoder } = yield* optionsOf(entryOptions.embed, request)
+  const { encoderPool, path } = yield* openEncoderPool(engineOf, request, {
+    precision,
+    instances: Math.min(instances, deps.settings.threads),
+    encoder,
+  })
+  const { name, digest, maxTokens, map } = encoderPool.info
+  if (encoderPool.info.output !== "vector")
+    return yield* failed(
+      `${request.path}: it is a classifier of pairs, which makes no vectors: name it in an entry of the task rerank`,
+    )
   const contextTokens = Math.min(request.contextTokens, maxTokens)
   const task = makeEmbedTask({
     id: request.id,
@@ -118,7 +110,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     contextTokens,
     ...deps.services(),
   })
-  const embeddingSpace = `${space ?? name}-${digest}-${spaceDimensions}${mapVersion}`
+  const embeddingSpace = `${space ?? name}-${digest}-${spaceDimensions}${map}`
   const { stats } = encoderPool
   return { ...shape, task, contextTokens, embeddingSpace, stats } satisfies LoadedModel<"embed">
 })

@@ -44,7 +44,7 @@ const megabyte = 2 ** 20
 const specOf = (
   { settings, services }: OnnxDeps,
   { index, of }: Instance,
-  model: Pick<EngineSpec, "kind" | "path" | "precision" | "adapters">,
+  model: Pick<EngineSpec, "kind" | "path" | "precision" | "adapters" | "encoder">,
 ): EngineSpec => ({
   ...model,
   graphs: join(services().dataDir, "graphs"),
@@ -80,8 +80,7 @@ const resolved = (path: string): Effect.Effect<string, ApiError> =>
 export const makeEngines = (deps: OnnxDeps) => {
   const shared = makeRefCounted<Engine<never, unknown, unknown>, ApiError>()
   return <Job, Event, Info>(
-    kind: EngineSpec["kind"],
-    precision: EngineSpec["precision"],
+    { kind, precision, encoder }: Pick<EngineSpec, "kind" | "precision" | "encoder">,
     request: OpenRequest,
     instance: Instance = { index: 0, of: 1 },
   ): Effect.Effect<OpenedEngine<Job, Event, Info>, ApiError, Scope.Scope> =>
@@ -92,15 +91,23 @@ export const makeEngines = (deps: OnnxDeps) => {
       )
       const kept = settled(path, precision)
       const open = startEngine<Job, Event, Info>({
-        spec: specOf(deps, instance, { kind, path, precision: kept, adapters }),
+        spec: specOf(deps, instance, {
+          kind,
+          path,
+          precision: kept,
+          adapters,
+          ...(encoder && { encoder }),
+        }),
         queue: deps.settings.queue,
         log: deps.services().log,
         progress: (detail) => request.progress(detail),
       }).pipe(Effect.tap((engine) => deps.health.watch(path, engine)))
       const engine = yield* shared.get(
-        JSON.stringify([kind, kept, instance, path, adapters]),
+        JSON.stringify([kind, kept, instance, path, adapters, encoder]),
         open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>,
       )
       return { path, engine: engine as unknown as Engine<Job, Event, Info> }
     })
 }
+
+export type EngineOf = ReturnType<typeof makeEngines>

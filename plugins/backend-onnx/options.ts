@@ -49,6 +49,18 @@ const EmbedOptions = Schema.Struct({
         "Engines side by side, each with its share of the threads and the weights in memory. More embed more texts a second, and a single text slower.",
     })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(2))),
+  pooling: Schema.optionalKey(
+    Schema.Literals(["cls", "mean", "last"]).annotate({
+      description:
+        "How one vector is made of a text's tokens: the first one, their mean, or the last one. By default what the model's files say.",
+    }),
+  ),
+  matryoshka: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description:
+        "Whether the model was trained so that prefixes of its vectors are vectors themselves: then a shorter embedding is the model's own. By default what config.json says (matryoshka_dimensions).",
+    }),
+  ),
   space: Schema.optionalKey(
     Schema.NonEmptyString.annotate({
       description: "Name of the vector space; the model's own by default.",

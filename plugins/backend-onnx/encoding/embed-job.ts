@@ -1,8 +1,20 @@
 import type { StageTime } from "../worker/protocol.ts"
 
-/** Texts as token ids, special tokens included. */
+/** Two texts as token ids, special tokens included, as cross-encoders read them. */
+export interface TokenPair {
+  readonly ids: Int32Array
+  /** Where the second text begins: its first token has the second segment (token type). */
+  readonly secondFrom: number
+}
+
+/** A text as token ids, special tokens included, or a pair. */
+export type EncoderInput = Int32Array | TokenPair
+
+export const idsOf = (input: EncoderInput): Int32Array =>
+  input instanceof Int32Array ? input : input.ids
+
 export interface EmbedJobRequest {
-  readonly texts: readonly Int32Array[]
+  readonly texts: readonly EncoderInput[]
 }
 
 export type EmbedJobEvent =
@@ -17,13 +29,21 @@ export interface EncoderInfo {
   readonly name: string
   /** Digest of the weights. */
   readonly digest: string
+  /** A vector of the embedding space for each text, or `[logit]` of a classifier for each pair. */
+  readonly output: "vector" | "score"
+  /** Length of the model's own vectors, before their map into the embedding space; 1 for logits. */
+  readonly width: number
+  /** Part of the embedding space's id: vectors of another map are not comparable. */
+  readonly map: string
 }
 
 /**
  * The texts of one request and the indices of those that are not embedded yet, sorted by length.
  */
 export class EmbedJob {
-  readonly texts: readonly Int32Array[]
+  readonly texts: readonly EncoderInput[]
+  /** Tokens of each text. */
+  readonly lengths: readonly number[]
   readonly waiting: number[]
   private readonly emit: (event: EmbedJobEvent) => void
   private readonly arrivedMs = performance.now()
@@ -32,10 +52,11 @@ export class EmbedJob {
 
   constructor(request: EmbedJobRequest, emit: (event: EmbedJobEvent) => void) {
     this.texts = request.texts
+    this.lengths = this.texts.map((text) => idsOf(text).length)
     this.emit = emit
     this.waiting = this.texts
       .map((_, index) => index)
-      .sort((a, b) => this.texts[a]!.length - this.texts[b]!.length || a - b)
+      .sort((a, b) => this.lengths[a]! - this.lengths[b]! || a - b)
   }
 
   /** Called when a step takes its first text; reports the queue time once. */

@@ -1,7 +1,7 @@
 import type { Tensor } from "onnxruntime-node"
 import { longs, type Session } from "../onnx/onnx-session.ts"
 import type { EndedJob, ModelRunner, RunningJob } from "../worker/scheduler.ts"
-import type { EmbedJob } from "./embed-job.ts"
+import { type EmbedJob, type EncoderInput, idsOf } from "./embed-job.ts"
 
 // larger batches would mostly add padding
 const stepTexts = 16
@@ -25,7 +25,7 @@ export interface WaitingText {
 
 const waitingText = (of: RunningJob<EmbedJob>, place: number): WaitingText => {
   const index = of.job.waiting[place]!
-  return { of, index, length: of.job.texts[index]!.length }
+  return { of, index, length: of.job.lengths[index]! }
 }
 
 /**
@@ -33,11 +33,11 @@ const waitingText = (of: RunningJob<EmbedJob>, place: number): WaitingText => {
  * stepTexts`.
  */
 const textsNear = (of: RunningJob<EmbedJob>, length: number): readonly WaitingText[] => {
-  const { waiting, texts } = of.job
+  const { waiting, lengths } = of.job
   let [from, to] = [0, waiting.length]
   while (from < to) {
     const middle = (from + to) >> 1
-    if (texts[waiting[middle]!]!.length < length) from = middle + 1
+    if (lengths[waiting[middle]!]! < length) from = middle + 1
     else to = middle
   }
   const places = waiting
@@ -94,7 +94,8 @@ export const chooseTexts = (
   return chosen
 }
 
-const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
+const feedsOf = (inputs: readonly EncoderInput[], pairs: boolean): Record<string, Tensor> => {
+  const texts = inputs.map(idsOf)
   const width = Math.max(...texts.map((text) => text.length))
   const ids = new Array<number>(texts.length * width).fill(0)
   for (const [row, text] of texts.entries())
@@ -102,6 +103,11 @@ const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
   return {
     input_ids: longs(ids, [texts.length, width]),
     lengths: longs(texts.map((text) => text.length)),
+    ...(pairs && {
+      seconds: longs(
+        inputs.map((input) => (input instanceof Int32Array ? input.length : input.secondFrom)),
+      ),
+    }),
   }
 }
 
@@ -112,11 +118,14 @@ const feedsOf = (texts: readonly Int32Array[]): Record<string, Tensor> => {
 export class EncoderRunner implements ModelRunner<EmbedJob> {
   private readonly session: Session
   private readonly stepTokens: number
+  /** Whether the graph reads where the second text of a pair begins. */
+  private readonly pairs: boolean
   private urgentSteps = 0
 
   constructor(session: Session, stepTokens: number) {
     this.session = session
     this.stepTokens = stepTokens
+    this.pairs = session.inputs.some(({ name }) => name === "seconds")
   }
 
   async step(
@@ -158,7 +167,10 @@ export class EncoderRunner implements ModelRunner<EmbedJob> {
   ): Promise<readonly EndedJob<EmbedJob>[]> {
     const startedMs = performance.now()
     const { vectors } = await this.session.run(
-      feedsOf(chosen.map(({ of, index }) => of.job.texts[index]!)),
+      feedsOf(
+        chosen.map(({ of, index }) => of.job.texts[index]!),
+        this.pairs,
+      ),
     )
     const all = vectors!.data as Float32Array
     const size = all.length / chosen.length

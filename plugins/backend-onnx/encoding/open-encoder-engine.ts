@@ -2,36 +2,35 @@ import { createHash } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Tokenizer } from "tokenizers"
-import { type BertConfig, bertConfig } from "../architectures/bert-config.ts"
 import { cachedGraph, digestOf, graphFile, knownIn } from "../onnx/graph-cache.ts"
 import { openSession } from "../onnx/onnx-session.ts"
-import { ModelFileError } from "../weights/model-file-error.ts"
-import { openSafetensors } from "../weights/safetensors.ts"
-import type { TensorFile } from "../weights/tensor-file.ts"
+import { explaining, ModelFileError } from "../weights/model-file-error.ts"
+import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
+import type { TensorSource } from "../weights/tensor-file.ts"
 import type { EngineOpener } from "../worker/open-engine.ts"
 import type { EngineSpec } from "../worker/protocol.ts"
-import { bertGraphVersion, buildBertGraph } from "./bert-graph.ts"
 import {
   EmbedJob,
   type EmbedJobEvent,
   type EmbedJobRequest,
   type EncoderInfo,
 } from "./embed-job.ts"
+import { buildEncoderGraph, encoderGraphVersion } from "./encoder-graph.ts"
 import { EncoderRunner } from "./encoder-runner.ts"
-import { mapVersion, spaceDimensions } from "./stacked-rotations.ts"
+import { type FolderEncoder, folderEncoder } from "./families.ts"
+import { mapVersion } from "./stacked-rotations.ts"
 
 // 40 ms for 22 million parameters; longer steps add latency and no throughput
 const stepTokensPerThread = 128
-const weightsFile = "model.safetensors"
 const digestFile = "weights.sha256"
 
 /**
  * Hashes all tensors by name and content in a fixed order: files with the same weights produce the
  * same vectors.
  */
-const digestOfWeights = (file: TensorFile): string => {
+const digestOfWeights = (file: TensorSource): string => {
   const hash = createHash("sha256")
-  const names = [...file.header.tensors.keys()].sort()
+  const names = [...file.names()].sort()
   for (const name of names) {
     const entry = file.tensor(name)
     hash.update(`${name} ${entry.type.name} ${entry.rows}x${entry.columns}\n`)
@@ -41,23 +40,38 @@ const digestOfWeights = (file: TensorFile): string => {
   return hash.digest("hex").slice(0, 12)
 }
 
+/** Folders with weights of their own, which are a part of the model. */
+const stepFolders = ({ head }: FolderEncoder): readonly string[] =>
+  head.type === "vector"
+    ? head.steps.flatMap((step) => (step.type === "normalize" ? [] : [step.folder]))
+    : []
+
 const graphOf = (
   spec: EngineSpec,
-  file: TensorFile,
-  config: BertConfig,
+  encoder: FolderEncoder,
   progress: (detail: string) => void,
 ): string => {
+  const known = knownIn(spec.graphs)
+  const folders = [spec.path, ...stepFolders(encoder).map((folder) => join(spec.path, folder))]
   const digest = digestOf([
-    "bert",
-    bertGraphVersion,
-    mapVersion,
-    knownIn(spec.graphs).of(file.path),
+    "encoder",
+    encoderGraphVersion,
+    folders.flatMap((folder) => weightFilesIn(folder).map((name) => known.of(join(folder, name)))),
     spec.precision,
-    config,
+    encoder.model.config,
+    encoder.head,
   ])
   return cachedGraph(spec.graphs, digest, (graph, folder) => {
-    writeFileSync(join(folder, digestFile), digestOfWeights(file))
-    buildBertGraph({ graph, config, file, precision: spec.precision }, progress)
+    progress("building the graph")
+    const file = openSafetensorsFolder(spec.path)
+    try {
+      explaining(file.path, () => {
+        writeFileSync(join(folder, digestFile), digestOfWeights(file))
+        buildEncoderGraph({ graph, file, precision: spec.precision }, spec.path, encoder)
+      })
+    } finally {
+      file.close()
+    }
   })
 }
 
@@ -73,22 +87,9 @@ const checkTokenizer = (folder: string, vocabulary: number): void => {
     throw new ModelFileError(path, `it has ${size} tokens, the embedding table ${vocabulary}`)
 }
 
-const builtGraph = (
-  spec: EngineSpec,
-  config: BertConfig,
-  progress: (detail: string) => void,
-): string => {
-  const file = openSafetensors(join(spec.path, weightsFile))
-  try {
-    return file.explain(() => graphOf(spec, file, config, progress))
-  } finally {
-    file.close()
-  }
-}
-
 /**
- * Opens a folder with a sentence encoder of the BERT family: config.json, tokenizer.json,
- * model.safetensors.
+ * Opens a folder with an encoder: config.json, tokenizer.json, weights as safetensors, and what
+ * sentence-transformers stores beside them.
  */
 export const openEncoderEngine: EngineOpener<
   EmbedJobRequest,
@@ -97,14 +98,10 @@ export const openEncoderEngine: EngineOpener<
   EmbedJob
 > = async (spec, progress) => {
   progress("reading weights")
-  const config = bertConfig(spec.path)
-  if (config.width > spaceDimensions)
-    throw new ModelFileError(
-      spec.path,
-      `its vectors of ${config.width} numbers don't fit the space of ${spaceDimensions}`,
-    )
+  const encoder = folderEncoder(spec.path, spec.encoder)
+  const { config, head } = encoder
   checkTokenizer(spec.path, config.vocabulary)
-  const folder = builtGraph(spec, config, progress)
+  const folder = graphOf(spec, encoder, progress)
   progress("loading the graph")
   const session = await openSession(join(folder, graphFile), spec.threads)
   return {
@@ -113,6 +110,9 @@ export const openEncoderEngine: EngineOpener<
       vocabulary: config.vocabulary,
       name: config.name,
       digest: readFileSync(join(folder, digestFile), "utf8"),
+      output: head.type,
+      width: head.type === "vector" ? head.width : 1,
+      map: mapVersion(head.type === "vector" && head.isMatryoshka),
     },
     runner: new EncoderRunner(session, stepTokensPerThread * spec.threads),
     start: (job, emit) => new EmbedJob(job, emit),

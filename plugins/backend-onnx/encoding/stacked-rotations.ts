@@ -4,7 +4,7 @@ import { seededRandom } from "../sampling/random.ts"
 export const spaceDimensions = 2048
 
 /** Part of the embedding space's id: vectors of another map are not comparable. */
-export const mapVersion = "r1"
+export const mapVersion = (isMatryoshka: boolean): string => (isMatryoshka ? "m1" : "r1")
 
 const dot = (a: Float64Array, b: Float64Array): number => {
   let sum = 0
@@ -46,6 +46,14 @@ const blockRows = (inputs: number, outputs: number): readonly number[] => {
   return [...Array.from({ length: squares }, () => inputs), outputs - squares * inputs]
 }
 
+/** `columns` unit vectors of `rows` numbers: what they are multiplied with stays as it is. */
+const identityColumns = (rows: number, columns: number): readonly Float64Array[] =>
+  Array.from({ length: columns }, (_, column) => {
+    const vector = new Float64Array(rows)
+    vector[column] = 1
+    return vector
+  })
+
 /**
  * The fixed map of a model's vectors into the embedding space, `[outputs, inputs]` in row-major
  * order: random rotations stacked on each other, each weighted by the square root of its share of
@@ -57,8 +65,15 @@ const blockRows = (inputs: number, outputs: number): readonly number[] => {
  * the first block is a random projection
  * (Johnson-Lindenstrauss: a cosine is off by about sqrt((1 - d/inputs) / d)); between blocks the
  * exact part dilutes the random one.
+ *
+ * `keepsFirst`: the first block is the identity, so a prefix inside it is the model's own, up to a
+ * factor: for models whose prefixes are trained (Matryoshka, Kusupati et al., arXiv 2205.13147).
  */
-export const stackedRotations = (inputs: number, outputs: number): Float32Array => {
+export const stackedRotations = (
+  inputs: number,
+  outputs: number,
+  keepsFirst = false,
+): Float32Array => {
   if (inputs < 1 || inputs > outputs)
     throw new RangeError(`vectors of ${inputs} numbers don't fit a space of ${outputs}`)
   const random = seededRandom(20_480_384)
@@ -66,7 +81,10 @@ export const stackedRotations = (inputs: number, outputs: number): Float32Array 
   let first = 0
   for (const rows of blockRows(inputs, outputs)) {
     const weight = Math.sqrt(rows / outputs)
-    const columns = orthonormalColumns(rows, inputs, random)
+    const columns =
+      keepsFirst && first === 0
+        ? identityColumns(rows, inputs)
+        : orthonormalColumns(rows, inputs, random)
     // row by row, in memory order: column by column takes as long as everything else
     for (let row = 0; row < rows; row++)
       for (let column = 0; column < inputs; column++)

@@ -105,6 +105,11 @@ export class GraphBuilder {
     return this.node("Concat", parts, { attributes: { axis } })
   }
 
+  /** Integers or booleans as floats. */
+  toFloat(value: Value): Value {
+    return this.node("Cast", [value], { attributes: { to: elementTypes.float } })
+  }
+
   /** Pieces along an axis, of the given sizes, under the names `parts`. */
   split(value: Value, sizes: Value, parts: readonly Value[], axis: number): readonly Value[] {
     return this.nodeWith("Split", [value, sizes], parts, { attributes: { axis } })

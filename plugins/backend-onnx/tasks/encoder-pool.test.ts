@@ -2,13 +2,26 @@ import { Effect, Exit, Fiber, Stream } from "effect"
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { apiError } from "../../../core/errors.ts"
-import type { EmbedJobEvent } from "../encoding/embed-job.ts"
+import {
+  type EmbedJobEvent,
+  type EncoderInfo,
+  type EncoderInput,
+  idsOf,
+} from "../encoding/embed-job.ts"
 import type { Priority } from "../worker/protocol.ts"
 import { balance, type Encoder, makeEncoderPool } from "./encoder-pool.ts"
 
 const text = (length: number) => new Int32Array(length).fill(length)
-const lengthsOf = (texts: readonly Int32Array[]) => texts.map((ids) => ids.length)
-const info = { vocabulary: 100, maxTokens: 512, name: "tiny", digest: "d" }
+const lengthsOf = (texts: readonly EncoderInput[]) => texts.map((input) => idsOf(input).length)
+const info: EncoderInfo = {
+  vocabulary: 100,
+  maxTokens: 512,
+  name: "tiny",
+  digest: "d",
+  output: "vector",
+  width: 1,
+  map: "r1",
+}
 const memberOf = (engine: Encoder, tokens: Partial<Record<Priority, number>> = {}) => ({
   engine,
   tokens: { realtime: 0, batch: 0, ...tokens },
@@ -32,10 +45,10 @@ const fakeEncoder = ({
     run: ({ texts }, { translate }) => {
       given.push(lengthsOf(texts))
       const events = texts.map(
-        (ids, index): EmbedJobEvent => ({
+        (input, index): EmbedJobEvent => ({
           type: "vector",
           index,
-          vector: Float32Array.of(ids.length),
+          vector: Float32Array.of(idsOf(input).length),
         }),
       )
       return answers

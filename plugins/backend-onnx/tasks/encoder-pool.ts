@@ -1,7 +1,13 @@
 import { Effect, Stream } from "effect"
 import { type ApiError, statusOf } from "../../../core/errors.ts"
 import type { EngineStats } from "../../../core/ports/model.ts"
-import type { EmbedJobEvent, EmbedJobRequest, EncoderInfo } from "../encoding/embed-job.ts"
+import {
+  type EmbedJobEvent,
+  type EmbedJobRequest,
+  type EncoderInfo,
+  type EncoderInput,
+  idsOf,
+} from "../encoding/embed-job.ts"
 import type { Engine, RunOptions } from "../worker/host.ts"
 import type { Priority, StageTime } from "../worker/protocol.ts"
 
@@ -19,7 +25,7 @@ export interface EncoderPool {
    * `texts`.
    */
   run<Out>(
-    texts: readonly Int32Array[],
+    texts: readonly EncoderInput[],
     options: RunOptions<EmbedJobEvent, Out>,
   ): Stream.Stream<Out, ApiError>
 }
@@ -48,25 +54,27 @@ const hasLess = (priority: Priority, a: Member, b: Member): boolean => {
   return waits(a) < waits(b) || (waits(a) === waits(b) && a.tokens.batch < b.tokens.batch)
 }
 
+const tokensOf = (input: EncoderInput): number => idsOf(input).length
+
 /**
  * Assigns each text, the longest first, to the engine with the least load (longest processing time
  * first, Graham 1969). The assigned tokens count as load at once.
  */
 export const balance = (
   members: readonly Member[],
-  texts: readonly Int32Array[],
+  texts: readonly EncoderInput[],
   priority: Priority,
 ): readonly Share[] => {
   const given = new Map(members.map((member) => [member, { indices: [] as number[], tokens: 0 }]))
   const byLength = texts
     .map((_, index) => index)
-    .sort((a, b) => texts[b]!.length - texts[a]!.length)
+    .sort((a, b) => tokensOf(texts[b]!) - tokensOf(texts[a]!))
   for (const index of byLength) {
     const member = members.reduce((best, other) => (hasLess(priority, other, best) ? other : best))
     const share = given.get(member)!
     share.indices.push(index)
-    share.tokens += texts[index]!.length
-    member.tokens[priority] += texts[index]!.length
+    share.tokens += tokensOf(texts[index]!)
+    member.tokens[priority] += tokensOf(texts[index]!)
   }
   return [...given]
     .filter(([, { indices }]) => indices.length > 0)
@@ -98,14 +106,14 @@ const makeStageTimes = () => {
 
 const runShare = <Out>(
   share: Share,
-  texts: readonly Int32Array[],
+  texts: readonly EncoderInput[],
   options: RunOptions<EmbedJobEvent, Out>,
   stageTime: (event: StageTime) => StageTime,
 ) => {
   const translate: typeof options.translate = (event) => {
     if (event.type === "time") return options.translate(stageTime(event))
     const index = share.indices[event.index]!
-    answered(share, texts[index]!.length, options.priority)
+    answered(share, tokensOf(texts[index]!), options.priority)
     return options.translate({ ...event, index })
   }
   return share.member.engine.run(

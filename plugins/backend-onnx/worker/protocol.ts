@@ -2,6 +2,13 @@ import type { Precision } from "../onnx/linear.ts"
 
 export type Priority = "realtime" | "batch"
 
+/** How an encoder's vectors are made, where its files don't say or shall not. */
+export interface EncoderOptions {
+  readonly pooling?: "cls" | "mean" | "last" | undefined
+  /** Whether prefixes of the model's vectors are vectors themselves. */
+  readonly matryoshka?: boolean | undefined
+}
+
 /** Which model an engine opens, and how. */
 export interface EngineSpec {
   readonly kind: "decoder" | "encoder"
@@ -21,6 +28,7 @@ export interface EngineSpec {
   /** LoRAs of a chat model, and the most memory that they may take. */
   readonly adapters?: readonly { readonly id: string; readonly path: string }[]
   readonly adapterBytes?: number
+  readonly encoder?: EncoderOptions
   /** Draft tokens by prompt lookup when a single sampled request is decoded. */
   readonly speculation: boolean
 }

@@ -1,0 +1,177 @@
+import type { Value } from "../onnx/graph-builder.ts"
+import { linear } from "../onnx/linear.ts"
+import { decodeRow, type Matrix, matrixOf, stacked, vectorOf } from "../weights/matrix.ts"
+import { Unsupported } from "../weights/model-file-error.ts"
+import type { TensorSource } from "../weights/tensor-file.ts"
+import type { EncoderBuilding } from "./encoder-model.ts"
+
+/** The prefix of a folder's tensors: of the model alone, or of one with a head around it. */
+export const prefixOf = (file: TensorSource, probe: string, prefixes: readonly string[]): string =>
+  prefixes.find((prefix) => file.has(`${prefix}${probe}`)) ?? ""
+
+/** A tensor of one row as a constant `[length]`. */
+export const vector = ({ graph, file }: EncoderBuilding, name: string, length: number): Value =>
+  graph.floats([...vectorOf(file, name, length)])
+
+/** An embedding table as a constant `[rows, columns]` of external data. */
+export const table = (
+  { graph, file }: EncoderBuilding,
+  tensor: string,
+  rows: number,
+  columns: number,
+): Value => {
+  const name = graph.name("table")
+  const region = graph.weights(name, "float", [rows, columns])
+  const matrix = matrixOf(file, tensor, { rows, columns })
+  const values = new Float32Array(columns)
+  for (let row = 0; row < rows; row++) {
+    decodeRow(matrix, row, values)
+    graph.store.write(region, row * values.byteLength, values)
+  }
+  return name
+}
+
+/** The weights of a layer norm, and its bias where it has one; old files call them otherwise. */
+const normWeights = (building: EncoderBuilding, name: string, width: number): readonly Value[] => {
+  const { file } = building
+  const weight = file.has(`${name}.gamma`) ? "gamma" : "weight"
+  const bias = file.has(`${name}.beta`) ? "beta" : "bias"
+  return [
+    vector(building, `${name}.${weight}`, width),
+    ...(file.has(`${name}.${bias}`) ? [vector(building, `${name}.${bias}`, width)] : []),
+  ]
+}
+
+export interface NormOptions {
+  readonly width: number
+  readonly epsilon: number
+}
+
+/** Layer normalization of `x [.., width]` by the tensors `name.weight` and `name.bias`. */
+export const layerNorm = (
+  building: EncoderBuilding,
+  name: string,
+  x: Value,
+  { width, epsilon }: NormOptions,
+): Value =>
+  building.graph.node("LayerNormalization", [x, ...normWeights(building, name, width)], {
+    attributes: { axis: -1, epsilon: { float: epsilon } },
+  })
+
+/** Layer normalization of `x + added + bias`, in one operator. */
+export const skipNorm = (
+  building: EncoderBuilding,
+  name: string,
+  [x, added, bias]: readonly [Value, Value, Value],
+  { width, epsilon }: NormOptions,
+): Value =>
+  building.graph.fused(
+    "SkipLayerNormalization",
+    [x, added, ...normWeights(building, name, width), bias],
+    { epsilon: { float: epsilon } },
+  )
+
+export interface Sizes {
+  readonly rows: number
+  readonly columns: number
+}
+
+/** `x [.., columns]` times the matrix `name.weight`, without its bias: `[.., rows]`. */
+export const product = (building: EncoderBuilding, name: string, x: Value, sizes: Sizes): Value =>
+  linear(building.graph, x, matrixOf(building.file, `${name}.weight`, sizes), building.precision)
+
+export const plusBias = (
+  building: EncoderBuilding,
+  name: string,
+  x: Value,
+  length: number,
+): Value =>
+  building.file.has(`${name}.bias`)
+    ? building.graph.node("Add", [x, vector(building, `${name}.bias`, length)])
+    : x
+
+/** `x` times the matrix `name.weight`, plus `name.bias` where there is one. */
+export const dense = (building: EncoderBuilding, name: string, x: Value, sizes: Sizes): Value =>
+  plusBias(building, name, product(building, name, x, sizes), sizes.rows)
+
+/** `x [.., width]` times several square matrices with their biases, as one product. */
+export const projections = (
+  building: EncoderBuilding,
+  names: readonly string[],
+  x: Value,
+  width: number,
+): readonly Value[] => {
+  const { graph, file, precision } = building
+  const matrices = names.map(
+    (name): Matrix => matrixOf(file, `${name}.weight`, { rows: width, columns: width }),
+  )
+  const all = linear(graph, x, stacked(matrices), precision)
+  const biases = names.flatMap((name) =>
+    file.has(`${name}.bias`) ? [...vectorOf(file, `${name}.bias`, width)] : [],
+  )
+  const sum = biases.length ? graph.node("Add", [all, graph.floats(biases)]) : all
+  return graph.nodeWith(
+    "Split",
+    [sum],
+    names.map(() => graph.name("part")),
+    { attributes: { axis: -1 } },
+  )
+}
+
+/**
+ * Scaled dot-product attention (Vaswani et al., arXiv 1706.03762) without a cache. Queries, keys and
+ * values are `[B,S,width]`; `mask` is added to the scores `[B,heads,S,S]`. Returns `[B,S,width]`.
+ */
+export const bidirectional = (
+  { graph }: EncoderBuilding,
+  parts: readonly Value[],
+  { width, heads }: { readonly width: number; readonly heads: number },
+  mask: Value | undefined,
+): Value => {
+  const [q, k, v] = parts.map((part) =>
+    graph.node(
+      "Transpose",
+      [graph.node("Reshape", [part, graph.ints([0, 0, heads, width / heads])])],
+      { attributes: { perm: [0, 2, 1, 3] } },
+    ),
+  )
+  const scores = graph.fused("FusedMatMul", [q!, k!], {
+    transB: 1,
+    alpha: { float: 1 / Math.sqrt(width / heads) },
+  })
+  const masked = mask === undefined ? scores : graph.node("Add", [scores, mask])
+  const weighted = graph.node("MatMul", [
+    graph.node("Softmax", [masked], { attributes: { axis: -1 } }),
+    v!,
+  ])
+  return graph.node("Reshape", [
+    graph.node("Transpose", [weighted], { attributes: { perm: [0, 2, 1, 3] } }),
+    graph.ints([0, 0, width]),
+  ])
+}
+
+const activations = ["gelu", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "relu", "tanh"] as const
+export type Activation = (typeof activations)[number]
+
+/** The activation of a configuration; throws `Unsupported` for an unknown one. */
+export const activationNamed = (name: string): Activation => {
+  const found = activations.find((known) => known === name)
+  if (found) return found
+  throw new Unsupported(`its activation is '${name}'; this backend runs ${activations.join(", ")}`)
+}
+
+export const activated = ({ graph }: EncoderBuilding, name: Activation, x: Value): Value => {
+  switch (name) {
+    case "gelu":
+      return graph.fused("Gelu", [x])
+    case "gelu_new":
+    case "gelu_pytorch_tanh":
+      return graph.fused("FastGelu", [x])
+    case "quick_gelu":
+      return graph.fused("QuickGelu", [x], { alpha: { float: 1.702 } })
+    case "relu":
+      return graph.node("Relu", [x])
+    case "tanh":
+      return graph.node("Tanh", [x])
+  }
+}

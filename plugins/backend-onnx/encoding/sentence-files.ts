@@ -1,0 +1,157 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { countIn, countOr, type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
+import { readJson, readTextFile } from "../weights/json-file.ts"
+import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
+
+/** Ways to make one vector of the states of a text's tokens; several are concatenated. */
+export const poolingModes = [
+  "cls",
+  "max",
+  "mean",
+  "mean_sqrt_len",
+  "weightedmean",
+  "lasttoken",
+] as const
+export type PoolingMode = (typeof poolingModes)[number]
+
+/** What follows the pooling, in the order of modules.json. */
+export type PoolingStep =
+  | { readonly type: "normalize" }
+  | { readonly type: "norm"; readonly folder: string; readonly width: number }
+  | {
+      readonly type: "dense"
+      readonly folder: string
+      readonly inputs: number
+      readonly outputs: number
+      readonly activation: "identity" | "tanh" | "relu" | "gelu"
+    }
+
+/** What sentence-transformers stores beside config.json. */
+export interface SentenceFiles {
+  /** Undefined where no file says it. */
+  readonly pooling: readonly PoolingMode[] | undefined
+  readonly steps: readonly PoolingStep[]
+  readonly maxTokens: number | undefined
+}
+
+const modeNamed = (name: string): PoolingMode => {
+  const mode = poolingModes.find((known) => known === name)
+  if (mode) return mode
+  throw new Unsupported(`it pools by '${name}'; this backend runs ${poolingModes.join(", ")}`)
+}
+
+/** `pooling_mode` names them; older files have a flag for each. */
+const namedModes = (json: Metadata): readonly string[] => {
+  const value: unknown = json.get("pooling_mode")
+  if (value !== undefined) return (Array.isArray(value) ? value : [value]).map(String)
+  return [...json]
+    .filter(([key, flag]) => key.startsWith("pooling_mode_") && flag === true)
+    .map(([key]) => key.slice("pooling_mode_".length).replace(/_tokens?$/, ""))
+}
+
+const poolingIn = (json: Metadata): readonly PoolingMode[] => {
+  const modes = namedModes(json).map(modeNamed)
+  if (!modes.length) throw new Damaged("it names no way of pooling")
+  if ((json.get("include_prompt") as unknown) === false)
+    throw new Unsupported("it leaves the prompt out of its pooling, which this backend can't")
+  return poolingModes.filter((mode) => modes.includes(mode))
+}
+
+const denseActivations: Readonly<Record<string, "identity" | "tanh" | "relu" | "gelu">> = {
+  Identity: "identity",
+  Tanh: "tanh",
+  ReLU: "relu",
+  GELU: "gelu",
+}
+
+const denseIn = (json: Metadata, folder: string): PoolingStep => {
+  const path = present(json, "activation_function") ? textIn(json, "activation_function") : "Tanh"
+  const name = path.split(".").at(-1)!
+  const activation = Object.hasOwn(denseActivations, name) ? denseActivations[name] : undefined
+  if (!activation)
+    throw new Unsupported(
+      `its activation is '${path}'; this backend runs ${Object.keys(denseActivations).join(", ")}`,
+    )
+  return {
+    type: "dense",
+    folder,
+    inputs: countIn(json, "in_features", 65_536),
+    outputs: countIn(json, "out_features", 65_536),
+    activation,
+  }
+}
+
+interface Module {
+  readonly type: string
+  readonly path: string
+}
+
+const safeFolder = /^(?!\.+$)[\w.-]+$/
+
+/** The parts of a model, by the last words of their types, such as `Pooling`. */
+const modulesIn = (folder: string): readonly Module[] => {
+  if (!existsSync(join(folder, "modules.json"))) return []
+  const text = readTextFile(folder, "modules.json")
+  return explaining(join(folder, "modules.json"), () => {
+    let json: unknown
+    try {
+      json = JSON.parse(text)
+    } catch (cause) {
+      throw new Damaged(`it is not JSON (${(cause as Error).message})`)
+    }
+    if (!Array.isArray(json) || json.length > 16) throw new Damaged("it is no list of parts")
+    return (json as readonly unknown[]).map((item): Module => {
+      const { type, path = "" } = (item ?? {}) as Readonly<Record<string, unknown>>
+      if (typeof type !== "string" || typeof path !== "string")
+        throw new Damaged(`its part '${String(type)}' is none`)
+      if (path !== "" && !safeFolder.test(path))
+        throw new Damaged(`its part '${type}' is in '${path}', which is no folder of the model`)
+      return { type: type.split(".").at(-1)!, path }
+    })
+  })
+}
+
+const configOf = <A>(folder: string, path: string, read: (json: Metadata) => A): A => {
+  const name = join(path, "config.json")
+  return explaining(join(folder, name), () => read(readJson(folder, name)))
+}
+
+const stepOf = (folder: string, { type, path }: Module): readonly PoolingStep[] => {
+  if (type === "Transformer" || type === "Pooling") return []
+  if (type === "Normalize") return [{ type: "normalize" }]
+  if (type === "Dense") return [configOf(folder, path, (json) => denseIn(json, path))]
+  if (type === "LayerNorm")
+    return [
+      configOf(folder, path, (json) => ({
+        type: "norm",
+        folder: path,
+        width: countIn(json, "dimension", 65_536),
+      })),
+    ]
+  return explaining(join(folder, "modules.json"), () => {
+    throw new Unsupported(`its part '${type}' is unknown to this backend`)
+  })
+}
+
+/**
+ * Reads modules.json, the pooling and the parts that it names, and sentence_bert_config.json
+ * (Reimers and Gurevych, arXiv 1908.10084). Throws `ModelFileError`.
+ */
+export const sentenceFiles = (folder: string): SentenceFiles => {
+  const modules = modulesIn(folder)
+  const poolingFolder = modules.find(({ type }) => type === "Pooling")?.path ?? "1_Pooling"
+  const limits = "sentence_bert_config.json"
+  const maxTokens = existsSync(join(folder, limits))
+    ? explaining(join(folder, limits), () =>
+        countOr(readJson(folder, limits), "max_seq_length", 2 ** 31, 2 ** 31),
+      )
+    : undefined
+  return {
+    pooling: existsSync(join(folder, poolingFolder, "config.json"))
+      ? configOf(folder, poolingFolder, poolingIn)
+      : undefined,
+    steps: modules.flatMap((module) => stepOf(folder, module)),
+    maxTokens,
+  }
+}
