@@ -10,6 +10,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "tasks",
     "worker/entry.ts",
     "generation",
+    "vision",
     "encoding",
     "output",
     "grammar",

@@ -13,6 +13,8 @@ export type EncoderInput = Int32Array | TokenPair
 export const idsOf = (input: EncoderInput): Int32Array =>
   input instanceof Int32Array ? input : input.ids
 
+export const tokensOf = (input: EncoderInput): number => idsOf(input).length
+
 export interface EmbedJobRequest {
   readonly texts: readonly EncoderInput[]
 }
@@ -38,10 +40,11 @@ export interface EncoderInfo {
 }
 
 /**
- * The texts of one request and the indices of those that are not embedded yet, sorted by length.
+ * The inputs of one request, texts or images, and the indices of those that are not embedded yet,
+ * sorted by length.
  */
-export class EmbedJob {
-  readonly texts: readonly EncoderInput[]
+export class EmbedJob<Input = EncoderInput> {
+  readonly inputs: readonly Input[]
   /** Tokens of each text. */
   readonly lengths: readonly number[]
   readonly waiting: number[]
@@ -50,16 +53,20 @@ export class EmbedJob {
   private hasBegun = false
   private spentMs = 0
 
-  constructor(request: EmbedJobRequest, emit: (event: EmbedJobEvent) => void) {
-    this.texts = request.texts
-    this.lengths = this.texts.map((text) => idsOf(text).length)
+  constructor(
+    inputs: readonly Input[],
+    lengthOf: (input: Input) => number,
+    emit: (event: EmbedJobEvent) => void,
+  ) {
+    this.inputs = inputs
+    this.lengths = inputs.map(lengthOf)
     this.emit = emit
-    this.waiting = this.texts
+    this.waiting = inputs
       .map((_, index) => index)
       .sort((a, b) => this.lengths[a]! - this.lengths[b]! || a - b)
   }
 
-  /** Called when a step takes its first text; reports the queue time once. */
+  /** Called when a step takes its first input; reports the queue time once. */
   begin(): void {
     if (!this.hasBegun)
       this.emit({ type: "time", stage: "queue", durationMs: performance.now() - this.arrivedMs })
@@ -67,14 +74,14 @@ export class EmbedJob {
   }
 
   /**
-   * Emits the vector of a text; `vector` is a copy of its own, so it may cross to another thread.
+   * Emits the vector of an input; `vector` is a copy of its own, so it may cross to another thread.
    */
   take(index: number, vector: Float32Array): void {
     this.waiting.splice(this.waiting.indexOf(index), 1)
     this.emit({ type: "vector", index, vector })
   }
 
-  /** Adds the duration of a step with texts of this request. Returns true after the last one. */
+  /** Adds the duration of a step with inputs of this request. Returns true after the last one. */
   spent(durationMs: number): boolean {
     this.spentMs += durationMs
     if (this.waiting.length) return false

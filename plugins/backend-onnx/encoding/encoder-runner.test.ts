@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest"
 import type { Session } from "../onnx/onnx-session.ts"
 import type { Priority } from "../worker/protocol.ts"
 import type { RunningJob } from "../worker/scheduler.ts"
-import { EmbedJob, type EmbedJobEvent } from "./embed-job.ts"
-import { chooseTexts, EncoderRunner } from "./encoder-runner.ts"
+import { EmbedJob, type EmbedJobEvent, tokensOf } from "./embed-job.ts"
+import { chooseTexts, EncoderRunner, textFeeds } from "./encoder-runner.ts"
 
 const text = (length: number, token = 7) => new Int32Array(length).fill(token)
 
@@ -14,15 +14,16 @@ const runningWith = (
   { priority = "realtime" as Priority, token = 7 } = {},
 ) => {
   const events: EmbedJobEvent[] = []
-  const job = new EmbedJob({ texts: lengths.map((length) => text(length, token)) }, (event) =>
-    events.push(event),
-  )
-  const running: RunningJob<EmbedJob> = { id, account: `account ${id}`, priority, job }
+  const texts = lengths.map((length) => text(length, token))
+  const job = new EmbedJob(texts, tokensOf, (event) => events.push(event))
+  const running: RunningJob<EmbedJob<Int32Array>> = { id, account: `account ${id}`, priority, job }
   return { running, events }
 }
 const stepTokens = 256
-const choose = (leader: RunningJob<EmbedJob>, running: readonly RunningJob<EmbedJob>[]) =>
-  chooseTexts(leader, running, stepTokens)
+const choose = (
+  leader: RunningJob<EmbedJob<Int32Array>>,
+  running: readonly RunningJob<EmbedJob<Int32Array>>[],
+) => chooseTexts(leader, running, stepTokens)
 const lengthsOf = (chosen: ReturnType<typeof chooseTexts>) =>
   chosen.map(({ of, length }) => [of.id, length])
 
@@ -111,8 +112,8 @@ const fakeSession = () => {
   }
   return { session, steps }
 }
-const runAll = async (session: Session, all: readonly RunningJob<EmbedJob>[]) => {
-  const runner = new EncoderRunner(session, stepTokens)
+const runAll = async (session: Session, all: readonly RunningJob<EmbedJob<Int32Array>>[]) => {
+  const runner = new EncoderRunner(session, stepTokens, textFeeds(session))
   const ended: { readonly id: number; readonly cause?: unknown }[] = []
   let left = all
   while (left.length) {
@@ -154,9 +155,10 @@ test("each request gets its vectors, and ends once, with its time", async () => 
 test("batches get the steps in which nobody else waits, and one in 16", async () => {
   const batch = runningWith(1, new Array(64).fill(200), { priority: "batch" })
   const urgent = runningWith(2, new Array(32).fill(200))
-  const runner = new EncoderRunner(fakeSession().session, stepTokens)
+  const { session } = fakeSession()
+  const runner = new EncoderRunner(session, stepTokens, textFeeds(session))
   const led: number[] = []
-  const step = (running: readonly RunningJob<EmbedJob>[]) =>
+  const step = (running: readonly RunningJob<EmbedJob<Int32Array>>[]) =>
     runner.step(running, ([first]) => {
       led.push(first!.id)
       return first!

@@ -17,13 +17,13 @@ const stepsBeforeBatch = 15
 const tolerance = (length: number): number => Math.max(8, length / 4)
 
 /** A text that is not embedded yet. */
-export interface WaitingText {
-  readonly of: RunningJob<EmbedJob>
+export interface WaitingText<Input = EncoderInput> {
+  readonly of: RunningJob<EmbedJob<Input>>
   readonly index: number
   readonly length: number
 }
 
-const waitingText = (of: RunningJob<EmbedJob>, place: number): WaitingText => {
+const waitingText = <Input>(of: RunningJob<EmbedJob<Input>>, place: number): WaitingText<Input> => {
   const index = of.job.waiting[place]!
   return { of, index, length: of.job.lengths[index]! }
 }
@@ -32,7 +32,10 @@ const waitingText = (of: RunningJob<EmbedJob>, place: number): WaitingText => {
  * The texts of a request with lengths around `length`, found by binary search: at most `2 *
  * stepTexts`.
  */
-const textsNear = (of: RunningJob<EmbedJob>, length: number): readonly WaitingText[] => {
+const textsNear = <Input>(
+  of: RunningJob<EmbedJob<Input>>,
+  length: number,
+): readonly WaitingText<Input>[] => {
   const { waiting, lengths } = of.job
   let [from, to] = [0, waiting.length]
   while (from < to) {
@@ -48,17 +51,17 @@ const textsNear = (of: RunningJob<EmbedJob>, length: number): readonly WaitingTe
     .filter((text) => Math.abs(text.length - length) <= tolerance(length))
 }
 
-const byDistance = (length: number) => (a: WaitingText, b: WaitingText) =>
+const byDistance = (length: number) => (a: { length: number }, b: { length: number }) =>
   Math.abs(a.length - length) - Math.abs(b.length - length)
 
 /**
  * The nearest text of each request, then the second nearest of each, so that a small request shares
  * the first step whatever the others bring.
  */
-const inTurns = (
-  lists: readonly (readonly WaitingText[])[],
+const inTurns = <Input>(
+  lists: readonly (readonly WaitingText<Input>[])[],
   length: number,
-): readonly WaitingText[] => {
+): readonly WaitingText<Input>[] => {
   const ranks = Math.max(0, ...lists.map((list) => list.length))
   return Array.from({ length: ranks }, (_, rank) =>
     lists.flatMap((list) => list[rank] ?? []).sort(byDistance(length)),
@@ -70,14 +73,14 @@ const inTurns = (
  * first, then those of other requests with its priority. A batch of several texts has at most
  * `stepTokens` tokens, padding included.
  */
-export const chooseTexts = (
-  leader: RunningJob<EmbedJob>,
-  running: readonly RunningJob<EmbedJob>[],
+export const chooseTexts = <Input>(
+  leader: RunningJob<EmbedJob<Input>>,
+  running: readonly RunningJob<EmbedJob<Input>>[],
   stepTokens: number,
-): readonly WaitingText[] => {
+): readonly WaitingText<Input>[] => {
   if (leader.job.waiting.length === 0) return []
   const first = waitingText(leader, 0)
-  const near = (of: RunningJob<EmbedJob>) =>
+  const near = (of: RunningJob<EmbedJob<Input>>) =>
     [...textsNear(of, first.length)].sort(byDistance(first.length))
   const own = near(leader).filter(({ index }) => index !== first.index)
   const others = running
@@ -94,7 +97,9 @@ export const chooseTexts = (
   return chosen
 }
 
-const feedsOf = (inputs: readonly EncoderInput[], pairs: boolean): Record<string, Tensor> => {
+export type Feeds = Record<string, Tensor>
+
+const feedsOf = (inputs: readonly EncoderInput[], pairs: boolean): Feeds => {
   const texts = inputs.map(idsOf)
   const width = Math.max(...texts.map((text) => text.length))
   const ids = new Array<number>(texts.length * width).fill(0)
@@ -111,27 +116,33 @@ const feedsOf = (inputs: readonly EncoderInput[], pairs: boolean): Record<string
   }
 }
 
+/** Returns what makes the feeds of a graph that reads texts. */
+export const textFeeds = (session: Session): ((texts: readonly EncoderInput[]) => Feeds) => {
+  // whether the graph reads where the second text of a pair begins
+  const pairs = session.inputs.some(({ name }) => name === "seconds")
+  return (texts) => feedsOf(texts, pairs)
+}
+
 /**
- * Runs a sentence encoder over batches of texts of similar length, of one request or several. Batch
- * work gets the steps in which no real-time request waits, and one in 16.
+ * Runs an encoder over batches of inputs of similar length, of one request or several. Batch work
+ * gets the steps in which no real-time request waits, and one in 16.
  */
-export class EncoderRunner implements ModelRunner<EmbedJob> {
+export class EncoderRunner<Input = EncoderInput> implements ModelRunner<EmbedJob<Input>> {
   private readonly session: Session
   private readonly stepTokens: number
-  /** Whether the graph reads where the second text of a pair begins. */
-  private readonly pairs: boolean
+  private readonly feeds: (inputs: readonly Input[]) => Feeds
   private urgentSteps = 0
 
-  constructor(session: Session, stepTokens: number) {
+  constructor(session: Session, stepTokens: number, feeds: (inputs: readonly Input[]) => Feeds) {
     this.session = session
     this.stepTokens = stepTokens
-    this.pairs = session.inputs.some(({ name }) => name === "seconds")
+    this.feeds = feeds
   }
 
   async step(
-    running: readonly RunningJob<EmbedJob>[],
-    turn: (among: readonly RunningJob<EmbedJob>[]) => RunningJob<EmbedJob>,
-  ): Promise<readonly EndedJob<EmbedJob>[]> {
+    running: readonly RunningJob<EmbedJob<Input>>[],
+    turn: (among: readonly RunningJob<EmbedJob<Input>>[]) => RunningJob<EmbedJob<Input>>,
+  ): Promise<readonly EndedJob<EmbedJob<Input>>[]> {
     const leader = turn(this.mayLead(running))
     const chosen = chooseTexts(leader, running, this.stepTokens)
     if (chosen.length === 0) return [{ of: leader }]
@@ -142,7 +153,7 @@ export class EncoderRunner implements ModelRunner<EmbedJob> {
     } catch (cause) {
       if (jobs.length === 1) return [{ of: jobs[0]!, cause }]
       // one of the requests may be the cause, so each is tried alone
-      const ended: EndedJob<EmbedJob>[] = []
+      const ended: EndedJob<EmbedJob<Input>>[] = []
       for (const of of jobs) ended.push(...(await this.step([of], () => of)))
       return ended
     }
@@ -150,7 +161,9 @@ export class EncoderRunner implements ModelRunner<EmbedJob> {
 
   release(): void {}
 
-  private mayLead(running: readonly RunningJob<EmbedJob>[]): readonly RunningJob<EmbedJob>[] {
+  private mayLead(
+    running: readonly RunningJob<EmbedJob<Input>>[],
+  ): readonly RunningJob<EmbedJob<Input>>[] {
     const [urgent, batch] = [
       running.filter(({ priority }) => priority === "realtime"),
       running.filter(({ priority }) => priority === "batch"),
@@ -162,15 +175,12 @@ export class EncoderRunner implements ModelRunner<EmbedJob> {
   }
 
   private async embed(
-    chosen: readonly WaitingText[],
-    jobs: readonly RunningJob<EmbedJob>[],
-  ): Promise<readonly EndedJob<EmbedJob>[]> {
+    chosen: readonly WaitingText<Input>[],
+    jobs: readonly RunningJob<EmbedJob<Input>>[],
+  ): Promise<readonly EndedJob<EmbedJob<Input>>[]> {
     const startedMs = performance.now()
     const { vectors } = await this.session.run(
-      feedsOf(
-        chosen.map(({ of, index }) => of.job.texts[index]!),
-        this.pairs,
-      ),
+      this.feeds(chosen.map(({ of, index }) => of.job.inputs[index]!)),
     )
     const all = vectors!.data as Float32Array
     const size = all.length / chosen.length

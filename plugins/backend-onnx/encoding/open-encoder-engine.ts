@@ -14,9 +14,10 @@ import {
   type EmbedJobEvent,
   type EmbedJobRequest,
   type EncoderInfo,
+  tokensOf,
 } from "./embed-job.ts"
 import { buildEncoderGraph, encoderGraphVersion } from "./encoder-graph.ts"
-import { EncoderRunner } from "./encoder-runner.ts"
+import { EncoderRunner, textFeeds } from "./encoder-runner.ts"
 import { type FolderEncoder, folderEncoder } from "./families.ts"
 import { mapVersion } from "./stacked-rotations.ts"
 
@@ -28,7 +29,7 @@ const digestFile = "weights.sha256"
  * Hashes all tensors by name and content in a fixed order: files with the same weights produce the
  * same vectors.
  */
-const digestOfWeights = (file: TensorSource): string => {
+export const digestOfWeights = (file: TensorSource): string => {
   const hash = createHash("sha256")
   const names = [...file.names()].sort()
   for (const name of names) {
@@ -114,8 +115,8 @@ export const openEncoderEngine: EngineOpener<
       width: head.type === "vector" ? head.width : 1,
       map: mapVersion(head.type === "vector" && head.isMatryoshka),
     },
-    runner: new EncoderRunner(session, stepTokensPerThread * spec.threads),
-    start: (job, emit) => new EmbedJob(job, emit),
+    runner: new EncoderRunner(session, stepTokensPerThread * spec.threads, textFeeds(session)),
+    start: (job, emit) => new EmbedJob(job.texts, tokensOf, emit),
     close: () => session.release(),
   }
 }

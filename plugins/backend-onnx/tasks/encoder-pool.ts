@@ -6,7 +6,7 @@ import {
   type EmbedJobRequest,
   type EncoderInfo,
   type EncoderInput,
-  idsOf,
+  tokensOf,
 } from "../encoding/embed-job.ts"
 import type { Engine, RunOptions } from "../worker/host.ts"
 import type { Priority, StageTime } from "../worker/protocol.ts"
@@ -53,8 +53,6 @@ const hasLess = (priority: Priority, a: Member, b: Member): boolean => {
     priority === "realtime" ? tokens.realtime : tokens.realtime + tokens.batch
   return waits(a) < waits(b) || (waits(a) === waits(b) && a.tokens.batch < b.tokens.batch)
 }
-
-const tokensOf = (input: EncoderInput): number => idsOf(input).length
 
 /**
  * Assigns each text, the longest first, to the engine with the least load (longest processing time

@@ -38,6 +38,19 @@ export interface Expected {
 export const expectedOf = (name: string): Expected =>
   JSON.parse(readFileSync(join(folder, name, "expected.json"), "utf8")) as Expected
 
+/** Pictures as bytes of red, green and blue, and their vectors, see fixtures/make-towers.py. */
+export const expectedTower = (
+  name: string,
+): {
+  readonly pixels: readonly Buffer[]
+  readonly vectors: readonly (readonly number[])[]
+} => {
+  const { pixels, vectors } = JSON.parse(
+    readFileSync(join(folder, name, "expected.json"), "utf8"),
+  ) as { readonly pixels: readonly string[]; readonly vectors: readonly (readonly number[])[] }
+  return { pixels: pixels.map((picture) => Buffer.from(picture, "base64")), vectors }
+}
+
 /** Logits after each of the tokens. */
 export const expectedLogits = (name: string, variant?: string): readonly Float32Array[] => {
   const { ids } = expectedOf(name)

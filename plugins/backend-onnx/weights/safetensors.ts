@@ -57,8 +57,9 @@ const entryOf = (
     throw new Damaged(
       `it is cut: the tensor '${name}' ends at byte ${dataStart + to}, the file at ${fileBytes}`,
     )
-  const columns = shape.at(-1) ?? 1
-  return { name, type, columns, rows: values / columns, offset: dataStart + from, bytes: to - from }
+  // kernels of convolutions have more dimensions: a row is one of them
+  const rows = shape.length > 1 ? shape[0]! : 1
+  return { name, type, columns: values / rows, rows, offset: dataStart + from, bytes: to - from }
 }
 
 /** Reads the header of a safetensors file (https://github.com/huggingface/safetensors#format). */

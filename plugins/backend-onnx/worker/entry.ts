@@ -3,6 +3,7 @@ import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
 import { openDecoderEngine } from "../generation/open-decoder-engine.ts"
 import { guardSessions } from "../onnx/onnx-session.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
+import { openVisionEngine } from "../vision/open-vision-engine.ts"
 import type { OpenEngine } from "./open-engine.ts"
 import type { FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
 import { Scheduler } from "./scheduler.ts"
@@ -70,10 +71,12 @@ const main = async (port: MessagePort): Promise<void> => {
   const progress = (detail: string) =>
     port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
   try {
-    // queued texts take no memory of the model, so all requests run at once and texts of similar
-    // length are batched
+    // queued texts and images take no memory of the model, so all requests run at once and those of
+    // similar length are batched
     if (spec.kind === "encoder")
       serve(port, await openEncoderEngine(spec, progress), Number.POSITIVE_INFINITY)
+    else if (spec.kind === "vision")
+      serve(port, await openVisionEngine(spec, progress), Number.POSITIVE_INFINITY)
     else serve(port, await openDecoderEngine(spec, progress), spec.slots)
   } catch (cause) {
     port.postMessage({ type: "unusable", message: textOf(cause) } satisfies FromThread<

@@ -11,7 +11,7 @@ export interface EncoderOptions {
 
 /** Which model an engine opens, and how. */
 export interface EngineSpec {
-  readonly kind: "decoder" | "encoder"
+  readonly kind: "decoder" | "encoder" | "vision"
   /** A GGUF file, a folder with safetensors, or an ONNX export. */
   readonly path: string
   /** Folder of the cache of built graphs. */

@@ -1,0 +1,147 @@
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import fc from "fast-check"
+import { describe, expect, test } from "vitest"
+import {
+  imagePreprocessing,
+  type PreprocessingDefaults,
+  placementOf,
+} from "./image-preprocessing.ts"
+
+const exact: PreprocessingDefaults = {
+  size: { width: 32, height: 32 },
+  mean: [0.5, 0.5, 0.5],
+  std: [0.5, 0.5, 0.5],
+}
+const cropped: PreprocessingDefaults = {
+  ...exact,
+  size: { shortest_edge: 32 },
+  crop: { width: 32, height: 32 },
+}
+
+const read = (json: object | undefined, defaults = exact) => {
+  const folder = mkdtempSync(join(tmpdir(), "preprocessing-"))
+  if (json) writeFileSync(join(folder, "preprocessor_config.json"), JSON.stringify(json))
+  return imagePreprocessing(folder, 32, defaults)
+}
+
+describe("preprocessor_config.json", () => {
+  test("is read as the image processors write it", () => {
+    expect(
+      read(
+        {
+          do_resize: true,
+          size: { shortest_edge: 40 },
+          resample: 2,
+          do_center_crop: true,
+          crop_size: { height: 32, width: 32 },
+          do_rescale: true,
+          rescale_factor: 0.5,
+          image_mean: [1, 2, 3],
+          image_std: [4, 5, 6],
+        },
+        cropped,
+      ),
+    ).toEqual({
+      width: 32,
+      height: 32,
+      resize: { mode: "shortest-edge", edge: 40 },
+      kernel: "linear",
+      mean: [1, 2, 3],
+      std: [4, 5, 6],
+      rescale: 0.5,
+    })
+  })
+
+  test("has the family's defaults where it is missing, or says nothing", () => {
+    const wanted = { width: 32, resize: { mode: "exact" }, kernel: "cubic", rescale: 1 / 255 }
+    for (const json of [undefined, {}]) {
+      expect(read(json)).toMatchObject(wanted)
+      expect(read(json, cropped).resize).toEqual({ mode: "shortest-edge", edge: 32 })
+    }
+  })
+
+  test("may have numbers for sizes, as old files do", () => {
+    const old = read({ size: 48, crop_size: 32 }, cropped)
+    expect(old).toMatchObject({
+      width: 32,
+      height: 32,
+      resize: { mode: "shortest-edge", edge: 48 },
+    })
+    expect(read({ size: 32 }).resize).toEqual({ mode: "exact", width: 32, height: 32 })
+  })
+
+  test("may switch off the normalization", () => {
+    expect(read({ do_normalize: false, do_rescale: false })).toMatchObject({
+      mean: [0, 0, 0],
+      std: [1, 1, 1],
+      rescale: 1,
+    })
+  })
+
+  test.each([
+    [{ do_resize: false }, /'do_resize' is off/],
+    [{ size: { shortest_edge: 32 }, do_center_crop: false }, /'do_center_crop' is off/],
+    [{ size: { shortest_edge: 32, longest_edge: 64 } }, /'shortest_edge' and more/],
+    [{ size: { height: 64, width: 64 } }, /64 x 64 pixels, the model reads 32 x 32/],
+    [{ size: { height: 1e9, width: 32 } }, /'height' is 1000000000/],
+    [{ size: 24, crop_size: 32, do_center_crop: true }, /'crop_size' is larger/],
+    [{ image_mean: [0.5] }, /three channels/],
+    [{ resample: "bicubic" }, /'resample' is not a number/],
+  ])("is refused with %j", (json, message) => {
+    expect(() => read(json, "crop_size" in json ? cropped : exact)).toThrow(message)
+  })
+})
+
+describe("a picture's pixels", () => {
+  const shortest = read({ size: 40, crop_size: 32 }, cropped)
+  const padded = read({
+    size: { longest_edge: 30 },
+    do_pad: true,
+    pad_size: { height: 32, width: 32 },
+  })
+
+  test("are where transformers has them", () => {
+    expect(placementOf(read({}), { width: 7, height: 900 })).toEqual({
+      source: { left: 0, top: 0, width: 7, height: 900 },
+      resized: { width: 32, height: 32 },
+      left: 0,
+      top: 0,
+    })
+    // 40 * 101 / 67 = 60.3, and half of 60 - 32 on each side
+    expect(placementOf(shortest, { width: 101, height: 67 })).toMatchObject({
+      resized: { width: 60, height: 40 },
+      left: 14,
+      top: 4,
+    })
+    expect(placementOf(padded, { width: 100, height: 50 })).toMatchObject({
+      resized: { width: 30, height: 15 },
+      left: -1,
+      top: -9,
+    })
+  })
+
+  test("never become many, however long the picture is", () => {
+    const sides = fc.integer({ min: 1, max: 100_000 })
+    fc.assert(
+      fc.property(
+        sides,
+        sides,
+        fc.constantFrom(shortest, padded, read({})),
+        (width, height, by) => {
+          const { source, resized, left, top } = placementOf(by, { width, height })
+          expect(resized.width * resized.height).toBeLessThanOrEqual(16 * 40 * 40)
+          expect(
+            Math.min(resized.width, resized.height, source.width, source.height),
+          ).toBeGreaterThan(0)
+          expect(source.left + source.width).toBeLessThanOrEqual(width)
+          expect(source.top + source.height).toBeLessThanOrEqual(height)
+          // in the middle, whatever is cut off or added
+          expect(Math.abs(2 * left - (resized.width - 32))).toBeLessThanOrEqual(1)
+          expect(Math.abs(2 * top - (resized.height - 32))).toBeLessThanOrEqual(1)
+        },
+      ),
+    )
+  })
+})

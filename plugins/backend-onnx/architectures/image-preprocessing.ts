@@ -1,0 +1,226 @@
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import {
+  countIn,
+  type Metadata,
+  numberIn,
+  numberOr,
+  numbersIn,
+  present,
+} from "../weights/gguf-metadata.ts"
+import { readJson } from "../weights/json-file.ts"
+import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
+import { objectAt } from "./folder-json.ts"
+
+export interface Size {
+  readonly width: number
+  readonly height: number
+}
+
+type Resize =
+  /** Stretched. */
+  | ({ readonly mode: "exact" } & Size)
+  /** Until the shorter side is `edge`; what lies beyond the final size is cut off on both sides. */
+  | { readonly mode: "shortest-edge"; readonly edge: number }
+  /** Until the longer side is `edge`; the rest of the final size is white. */
+  | { readonly mode: "longest-edge"; readonly edge: number }
+
+/** How pictures are made into the pixels that a vision tower reads. */
+export interface ImagePreprocessing extends Size {
+  readonly resize: Resize
+  /** Antialiased interpolation, by sharp's names; `cubic` is Catmull-Rom (a = -0.5). */
+  readonly kernel: "nearest" | "linear" | "cubic" | "lanczos3"
+  /** A pixel of value v in channel c becomes (v * rescale - mean[c]) / std[c], in the graph. */
+  readonly mean: readonly number[]
+  readonly std: readonly number[]
+  readonly rescale: number
+}
+
+/** Where the pixels of a picture go. */
+export interface ImagePlacement {
+  /** The part of the picture that is resized. */
+  readonly source: Size & { readonly left: number; readonly top: number }
+  /** The size that it gets. */
+  readonly resized: Size
+  /**
+   * Pixel (x, y) of the final size is pixel (x + left, y + top) of the resized part, and white
+   * where there is none.
+   */
+  readonly left: number
+  readonly top: number
+}
+
+/** Defaults of keys that the file leaves out: those of the model's image processor. */
+export interface PreprocessingDefaults {
+  readonly size: Readonly<Record<string, number>>
+  readonly crop?: Size
+  readonly mean: readonly number[]
+  readonly std: readonly number[]
+}
+
+const preprocessorFile = "preprocessor_config.json"
+const maxEdge = 4096
+// beyond this ratio of the sides, the ends are cut off before a picture is enlarged, which could
+// take any amount of memory else
+const maxRatio = 16
+
+// PIL's numbers of the filters
+const kernels: Readonly<Record<number, ImagePreprocessing["kernel"]>> = {
+  0: "nearest",
+  1: "lanczos3",
+  2: "linear",
+  3: "cubic",
+}
+
+const kernelOf = (json: Metadata): ImagePreprocessing["kernel"] => {
+  const number = numberOr(json, "resample", 3)
+  const kernel = kernels[number]
+  if (!kernel) throw new Unsupported(`'resample' is ${number}, which this backend doesn't know`)
+  return kernel
+}
+
+const isOn = (json: Metadata, key: string, byDefault: boolean): boolean => {
+  const value = json.get(key) ?? byDefault
+  if (typeof value !== "boolean") throw new Damaged(`'${key}' is not true or false`)
+  return value
+}
+
+/** Reads a size under `key`; older files have a number, the keys of which are `whenNumber`. */
+const sizeIn = (json: Metadata, key: string, whenNumber = ["width", "height"]): Metadata => {
+  const value = json.get(key)
+  return typeof value === "number"
+    ? new Map(whenNumber.map((side) => [side, value]))
+    : objectAt(json, key)
+}
+
+const sidesIn = (size: Metadata): Size => ({
+  width: countIn(size, "width", maxEdge),
+  height: countIn(size, "height", maxEdge),
+})
+
+const resizeIn = (size: Metadata): Resize => {
+  for (const mode of ["shortest_edge", "longest_edge"] as const)
+    if (present(size, mode)) {
+      if (size.size > 1) throw new Unsupported(`'size' has '${mode}' and more, which is unknown`)
+      return {
+        mode: mode === "shortest_edge" ? "shortest-edge" : "longest-edge",
+        edge: countIn(size, mode, maxEdge),
+      }
+    }
+  return { mode: "exact", ...sidesIn(size) }
+}
+
+const channels = (json: Metadata, key: string, byDefault: readonly number[]): readonly number[] => {
+  const values = present(json, key) ? numbersIn(json, key) : byDefault
+  if (values.length !== 3 || !values.every(Number.isFinite))
+    throw new Damaged(`'${key}' has not a number for each of three channels`)
+  return values
+}
+
+const deviations = (json: Metadata, byDefault: readonly number[]): readonly number[] => {
+  const values = channels(json, "image_std", byDefault)
+  if (values.includes(0)) throw new Damaged("'image_std' has a zero")
+  return values
+}
+
+const finalSize = (json: Metadata, resize: Resize, defaults: PreprocessingDefaults): Size => {
+  if (resize.mode === "longest-edge") {
+    if (!isOn(json, "do_pad", false))
+      throw new Unsupported("'do_pad' is off, so pictures would have sizes of their own")
+    const sides = present(json, "pad_size")
+      ? sidesIn(objectAt(json, "pad_size"))
+      : { width: resize.edge, height: resize.edge }
+    if (Math.min(sides.width, sides.height) < resize.edge)
+      throw new Damaged("'pad_size' is smaller than 'size'")
+    return sides
+  }
+  if (!isOn(json, "do_center_crop", defaults.crop !== undefined)) {
+    if (resize.mode === "exact") return { width: resize.width, height: resize.height }
+    throw new Unsupported("'do_center_crop' is off, so pictures would have sizes of their own")
+  }
+  const wanted = present(json, "crop_size")
+    ? sizeIn(json, "crop_size")
+    : new Map(Object.entries(defaults.crop ?? {}))
+  const sides = sidesIn(wanted)
+  const least = resize.mode === "exact" ? resize : { width: resize.edge, height: resize.edge }
+  if (sides.width > least.width || sides.height > least.height)
+    throw new Unsupported("'crop_size' is larger than 'size'")
+  return sides
+}
+
+const preprocessing = (json: Metadata, defaults: PreprocessingDefaults): ImagePreprocessing => {
+  if (!isOn(json, "do_resize", true))
+    throw new Unsupported("'do_resize' is off, so pictures would have sizes of their own")
+  const resize = resizeIn(
+    present(json, "size")
+      ? sizeIn(json, "size", defaults.crop && ["shortest_edge"])
+      : new Map(Object.entries(defaults.size)),
+  )
+  const normalizes = isOn(json, "do_normalize", true)
+  return {
+    ...finalSize(json, resize, defaults),
+    resize,
+    kernel: kernelOf(json),
+    mean: normalizes ? channels(json, "image_mean", defaults.mean) : [0, 0, 0],
+    std: normalizes ? deviations(json, defaults.std) : [1, 1, 1],
+    rescale: isOn(json, "do_rescale", true)
+      ? present(json, "rescale_factor")
+        ? numberIn(json, "rescale_factor")
+        : 1 / 255
+      : 1,
+  }
+}
+
+/**
+ * Reads preprocessor_config.json, as image processors of transformers write it, of a tower that
+ * takes square pictures with sides of `edge` pixels. Throws `ModelFileError`.
+ */
+export const imagePreprocessing = (
+  folder: string,
+  edge: number,
+  defaults: PreprocessingDefaults,
+): ImagePreprocessing =>
+  explaining(join(folder, preprocessorFile), () => {
+    const json = existsSync(join(folder, preprocessorFile))
+      ? readJson(folder, preprocessorFile)
+      : new Map<string, never>()
+    const found = preprocessing(json, defaults)
+    if (found.width !== edge || found.height !== edge)
+      throw new Damaged(
+        `it makes pictures of ${found.width} x ${found.height} pixels, the model reads ${edge} x ${edge}`,
+      )
+    return found
+  })
+
+const clamped = (value: number): number => Math.max(1, value)
+
+/** The middle of a picture whose sides differ more than `maxRatio` times. */
+const sourceOf = ({ width, height }: Size): ImagePlacement["source"] => {
+  const most = maxRatio * Math.min(width, height)
+  const [w, h] = [Math.min(width, most), Math.min(height, most)]
+  return { width: w, height: h, left: (width - w) >> 1, top: (height - h) >> 1 }
+}
+
+const resizedOf = (resize: Resize, { width, height }: Size): Size => {
+  if (resize.mode === "exact") return { width: resize.width, height: resize.height }
+  const { mode, edge } = resize
+  const isFixed = mode === "shortest-edge" ? width <= height : width >= height
+  // rounded down, as transformers does
+  return isFixed
+    ? { width: edge, height: clamped(Math.trunc((edge * height) / width)) }
+    : { width: clamped(Math.trunc((edge * width) / height)), height: edge }
+}
+
+/** Where the pixels of a picture of this size go. */
+export const placementOf = (preprocessing: ImagePreprocessing, picture: Size): ImagePlacement => {
+  const { resize } = preprocessing
+  const source =
+    resize.mode === "shortest-edge" ? sourceOf(picture) : { left: 0, top: 0, ...picture }
+  const resized = resizedOf(resize, source)
+  return {
+    source,
+    resized,
+    left: Math.floor((resized.width - preprocessing.width) / 2),
+    top: Math.floor((resized.height - preprocessing.height) / 2),
+  }
+}
