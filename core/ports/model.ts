@@ -232,7 +232,7 @@ export interface OpenRequest<T extends TaskName = TaskName> {
   readonly task: T
   readonly path: string
   readonly options: Json
-  /** LoRAs of the model, each in a local file or folder; absent: none. */
+  /** LoRAs or the tower of the model, each in a local file or folder; absent: none. */
   readonly adapters?: readonly { readonly id: string; readonly path: string }[]
   /** The window that config promises; the model's own may be smaller. */
   readonly contextTokens: number
@@ -270,7 +270,7 @@ export interface ModelAbilities {
 
 export interface LoadedModel<T extends TaskName = TaskName> extends ModelAbilities {
   readonly task: Tasks[T]
-  /** Ids of the adapters that requests may choose. */
+  /** Ids of the adapters that are open. */
   readonly adapters: readonly string[]
   /** Id of the vector space, for embedding models. */
   readonly embeddingSpace?: string

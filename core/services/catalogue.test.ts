@@ -36,6 +36,13 @@ it("finds a model by the names of its adapters", () => {
   })
 })
 
+it("has no such name where the adapter is a part of the model", () => {
+  const entry = fakeEntry("embed", { adapters: [{ id: "images", sources: [] }] })
+  const catalogue = makeCatalogue([entry])
+  expect(catalogue.entry("svc-embed")).toBe(entry)
+  expect(catalogue.entry("svc-embed:images")).toBeUndefined()
+})
+
 it("opens a model when it is ready, and says why it is not", () => {
   const catalogue = make()
   expect(error(catalogue.open("chat", "svc-lyt"))).toMatchObject({

@@ -3,7 +3,7 @@ import { type ApiError, apiError } from "../errors.ts"
 import type { LoadedModel, ModelAbilities, TaskName } from "../ports/model.ts"
 import { defaultBatchPriceFactor, freePrice, type Price } from "../pricing.ts"
 import type { ModelId } from "./ids.ts"
-import { adapterName, type ModelEntry, type ServedModel, servedModel } from "./model-entry.ts"
+import { adapterNames, type ModelEntry, type ServedModel, servedModel } from "./model-entry.ts"
 
 /** waiting -> pulling -> loading -> ready | failed */
 export type ModelState =
@@ -68,7 +68,7 @@ export const makeCatalogue = (
   const served = new Map<ModelId, ServedModel>()
   const add = (entry: ModelEntry) => {
     entries.push(entry)
-    for (const own of entry.adapters) byId.set(adapterName(entry.id, own), entry)
+    for (const name of adapterNames(entry)) byId.set(name, entry)
     byId.set(entry.id, entry)
     served.set(entry.id, servedModel(entry))
   }

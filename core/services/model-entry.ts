@@ -14,7 +14,10 @@ export interface ModelSource {
   readonly sha256?: string | undefined
 }
 
-/** A LoRA of a chat model, which requests choose by `<model>:<id>`. */
+/**
+ * A LoRA of a chat model, which requests choose by `<model>:<id>`, or the tower by which an
+ * embedding model takes images, which is a part of the model.
+ */
 export interface AdapterEntry {
   readonly id: string
   readonly sources: readonly ModelSource[]
@@ -43,6 +46,10 @@ export interface ModelEntry {
 /** The name by which a request chooses an adapter: `svc-lyt:legal`. */
 export const adapterName = (model: ModelId, { id }: Pick<AdapterEntry, "id">): ModelId =>
   `${model}:${id}`
+
+/** The names that requests may say instead of the model's own. */
+export const adapterNames = ({ id, task, adapters }: ModelEntry): readonly ModelId[] =>
+  task === "chat" ? adapters.map((own) => adapterName(id, own)) : []
 
 /** What of an entry is served: config may promise more than the model behind it can do. */
 export interface ServedModel extends ModelAbilities {

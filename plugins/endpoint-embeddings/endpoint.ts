@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import type { ApiError } from "../../core/errors.ts"
+import { type ApiError, apiError } from "../../core/errors.ts"
 import {
   type Call,
   defaultBounds,
@@ -8,15 +8,26 @@ import {
   type Plan,
 } from "../../core/ports/endpoint.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { toReply } from "./reply-encoding.ts"
 import { namedAsSent, readItems } from "./request-decoding.ts"
-import { type EmbeddingsBody, EmbeddingsReply, embeddingsBody } from "./schema.ts"
+import { type EmbeddingsBody, EmbeddingsReply, embeddingsBody, firstImage } from "./schema.ts"
 import { defaultMaxInputs } from "./settings.ts"
 
 export interface EmbeddingsEndpointDeps {
   readonly catalogue: Catalogue
   /** The largest number of texts in a request. */
   readonly maxInputs?: number
+}
+
+/** Whether the model takes images says the catalogue: what it does not show has no price. */
+const refuseImages = (catalogue: Catalogue, entry: ModelEntry, { input }: EmbeddingsBody) => {
+  const at = catalogue.served(entry).modalities.includes("image") ? -1 : firstImage(input)
+  return at < 0
+    ? Effect.void
+    : apiError("unsupported_parameter", `The model '${entry.id}' takes texts only, not images.`, {
+        param: `input[${at}]`,
+      })
 }
 
 const plan = (
@@ -28,6 +39,7 @@ const plan = (
     const entry = yield* catalogue.require("embed", body.model)
     const items = yield* readItems(body)
     const { task, embeddingSpace = entry.id } = yield* catalogue.open("embed", entry.id)
+    yield* refuseImages(catalogue, entry, body)
     const request = {
       items: items.map((item) => item.part),
       truncate: body.truncate ?? "END",

@@ -73,6 +73,12 @@ export const isTokenIds = (item: Input | Item): item is TokenIds =>
 export const isImage = (item: Item): item is ImageItem =>
   typeof item === "object" && !Array.isArray(item)
 
+/** Returns the index of the first image, -1 where there is none. */
+export const firstImage = (input: Input): number =>
+  typeof input === "string" || isTokenIds(input)
+    ? -1
+    : (input as readonly Item[]).findIndex(isImage)
+
 const wrongCount = (maxInputs: number) => (items: readonly unknown[]) => {
   if (items.length === 0) return "must hold at least one text or image"
   const images = (items as readonly Item[]).filter(isImage).length

@@ -59,6 +59,13 @@ describe("the list of models", () => {
     expect(one.json).toMatchObject(legal)
   })
 
+  it("has no adapters of an embedding model, which are a part of it", async () => {
+    const adapters = [{ id: "images", sources: [] }]
+    const deps = callPathFixture([fakeEmbedModel({ entry: { adapters } })])
+    const { json } = await deps.ask(makeModelsEndpoint(deps), undefined, asked)
+    expect((json as { data: { id: string }[] }).data.map(({ id }) => id)).toEqual(["svc-embed"])
+  })
+
   it("may be empty", async () => {
     const { json } = await fixture.ask(makeModelsEndpoint(callPathFixture()), undefined, asked)
     expect(json).toEqual({
@@ -79,6 +86,22 @@ describe("one model", () => {
     expect(await one("svc-lyt")).toMatchObject({ status: 200, json: chat })
     fixture.catalogue.set("svc-lyt", { state: "waiting" })
     expect(await one("svc-lyt")).toMatchObject({ status: 200, json: chat })
+  })
+
+  it("names its vector space, as soon as that is known", async () => {
+    const deps = callPathFixture([fakeEmbedModel({ entry: { modalities: ["text", "image"] } })])
+    const get = async () => {
+      const params = { id: "svc-embed" }
+      return (await deps.ask(makeModelEndpoint(deps), undefined, { ...asked, params })).json
+    }
+    expect(await get()).toMatchObject({
+      embedding_space: "fake-words-v1",
+      modalities: ["text", "image"],
+      pricing: { input_idr: 1500, image_idr: 25 },
+    })
+    deps.catalogue.set("svc-embed", { state: "waiting" })
+    expect(await get()).not.toHaveProperty("embedding_space")
+    expect(await one("svc-lyt")).not.toHaveProperty("json.embedding_space")
   })
 
   it("shows what is served, and a promised window beside it", async () => {

@@ -1,7 +1,7 @@
 import { rupiahNumber } from "../../core/money.ts"
 import type { Price } from "../../core/pricing.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
-import { adapterName, type ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterNames, type ModelEntry } from "../../core/services/model-entry.ts"
 import type { Model, ModelList } from "./schema.ts"
 
 /** Converts nano-rupiah to rupiah. */
@@ -21,6 +21,12 @@ const pricingModel = ({ searchUnit, input, output, image }: Price): string => {
   if (searchUnit > 0n) return "per_search_unit"
   if (input > 0n || output > 0n) return "per_token"
   return image > 0n ? "per_image" : "free"
+}
+
+const embeddingSpace = (catalogue: Catalogue, { id }: ModelEntry): Partial<Model> => {
+  const state = catalogue.state(id)
+  const space = state.state === "ready" ? state.loaded.embeddingSpace : undefined
+  return space === undefined ? {} : { embedding_space: space }
 }
 
 /** What is served of an entry; a longer window that config promises stands beside it. */
@@ -46,6 +52,7 @@ export const toModel = (
     max_output_tokens: served.maxOutputTokens,
     modalities: served.modalities,
     capabilities: served.capabilities,
+    ...embeddingSpace(catalogue, entry),
     description: entry.description,
     pricing_model: pricingModel(served.price),
     pricing: toPricing(served.price),
@@ -56,7 +63,7 @@ export const toModel = (
 export const toList = (catalogue: Catalogue, created: number): ModelList => {
   const data = catalogue.entries.flatMap((entry) => [
     toModel(catalogue, entry, created),
-    ...entry.adapters.map((own) => toModel(catalogue, entry, created, adapterName(entry.id, own))),
+    ...adapterNames(entry).map((name) => toModel(catalogue, entry, created, name)),
   ])
   return {
     object: "list",

@@ -25,6 +25,10 @@ export const Model = Schema.Struct({
   }),
   modalities: Schema.Array(Schema.String),
   capabilities: Schema.Array(Schema.String),
+  embedding_space: Schema.optionalKey(Schema.String).annotate({
+    description:
+      "The vector space of an embedding model, once it is open, as in `X-Embedding-Space`: vectors of one space may be compared.",
+  }),
   description: Schema.String,
   pricing_model: Schema.String,
   pricing: Schema.Struct({

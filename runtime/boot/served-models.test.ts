@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { container } from "tsyringe"
 import { expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
-import type { Backend } from "../../core/ports/model.ts"
+import type { Backend, OpenRequest } from "../../core/ports/model.ts"
 import { makeCatalogue } from "../../core/services/catalogue.ts"
 import { servedModel } from "../../core/services/model-entry.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
@@ -37,11 +37,18 @@ it("describes the models whose files are here, and leaves the others unknown", a
   const away = { ...entry, id: "away", sources: [{ url: "file:away" }] }
   const damaged = { ...entry, id: "damaged", sources }
   const silent = { ...entry, id: "silent", backend: "silent" }
-  const catalogue = makeCatalogue([{ ...entry, sources }, away, damaged, silent])
-  const describe: Backend["describe"] = ({ id, path }) =>
-    id === "damaged"
+  const adapters = [
+    { id: "here", sources },
+    { id: "away", sources: away.sources },
+  ]
+  const catalogue = makeCatalogue([{ ...entry, sources, adapters }, away, damaged, silent])
+  const seen: OpenRequest["adapters"][] = []
+  const describe: Backend["describe"] = ({ id, path, adapters: found }) => {
+    seen.push(found)
+    return id === "damaged"
       ? Effect.fail(apiError("backend_error", "the header is cut"))
       : Effect.succeed(path === "/here" ? small : undefined)
+  }
   const child = container.createChildContainer()
   provide(child, Tokens.catalogue, catalogue)
   const found = (all: typeof sources) =>
@@ -52,6 +59,7 @@ it("describes the models whose files are here, and leaves the others unknown", a
     modelFiles: { find: found },
   } as unknown as AssembledDeployment
   const known = await Effect.runPromise(describeModels(deployment))
+  expect(seen).toEqual([[{ id: "here", path: "/here" }], []])
   expect(known.map(({ id }) => id)).toEqual([entry.id])
   const windows = catalogue.entries.map((one) => catalogue.served(one).contextTokens)
   expect(windows).toEqual([8_192, 0, 0, 0])

@@ -10,7 +10,19 @@ const describeOne = ({ backends, modelFiles, container }: AssembledDeployment, e
     if (!backend?.describe) return false
     const found = sources.length === 0 ? { path: "" } : yield* modelFiles.find(sources)
     if (!found) return false
-    const request = { id, task, path: found.path, options, contextTokens }
+    const adapters = yield* Effect.forEach(entry.adapters, (own) =>
+      Effect.map(modelFiles.find(own.sources), (files) =>
+        files ? [{ id: own.id, path: files.path }] : [],
+      ),
+    )
+    const request = {
+      id,
+      task,
+      path: found.path,
+      adapters: adapters.flat(),
+      options,
+      contextTokens,
+    }
     const abilities = yield* backend.describe(request)
     if (abilities) resolve(container, Tokens.catalogue).describe(id, abilities)
     return abilities !== undefined

@@ -32,11 +32,12 @@ export const AdapterConfig = Schema.Struct({
     Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
       message: "must be 1 to 64 letters, digits or . _ -",
     }),
-  ).annotate({ description: "Requests choose it by the model `<model>:<id>`." }),
+  ).annotate({ description: "Requests choose that of a chat model by the model `<model>:<id>`." }),
   sources: Schema.Array(SourceConfig)
     .check(Schema.isMinLength(1, { message: "must name at least one source" }))
     .annotate({
-      description: "A folder as PEFT writes it, or a GGUF adapter. Tried in order.",
+      description:
+        "A folder as PEFT writes it, or a GGUF adapter; of an embed model a folder with a vision tower. Tried in order.",
     }),
 }).annotate({ identifier: "Adapter" })
 
@@ -89,7 +90,7 @@ export const ModelConfig = Schema.Struct({
       Schema.isMaxLength(64, { message: "must hold at most 64 adapters" }),
     ),
     [],
-    "LoRAs of a chat model.",
+    "LoRAs of a chat model, or the vision tower by which an embed model takes images.",
   ),
   options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}, "For the backend."),
 }).annotate({ identifier: "Model" })
