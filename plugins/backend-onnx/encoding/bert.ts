@@ -9,7 +9,13 @@ import {
 } from "../weights/gguf-metadata.ts"
 import { decodeRow, matrixOf } from "../weights/matrix.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
-import type { EncoderBatch, EncoderBuilding, EncoderConfig, EncoderModel } from "./encoder-model.ts"
+import {
+  type EncoderBatch,
+  type EncoderBuilding,
+  type EncoderConfig,
+  type EncoderModel,
+  encoderSizes,
+} from "./encoder-model.ts"
 import {
   type Activation,
   activated,
@@ -25,6 +31,7 @@ import {
   table,
   vector,
 } from "./encoder-parts.ts"
+import { pools } from "./pooling.ts"
 
 interface BertConfig extends EncoderConfig {
   /** Rows of the table of positions. */
@@ -34,24 +41,6 @@ interface BertConfig extends EncoderConfig {
   /** Rows of the table of segments (token types). */
   readonly segments: number
   readonly activation: Activation
-}
-
-/** Returns the sizes that the encoders of a config.json share; throws `Damaged`. */
-export const encoderSizes = (json: Metadata) => {
-  const width = countIn(json, "hidden_size", 65_536)
-  const heads = countIn(json, "num_attention_heads", 1024)
-  if (width % heads) throw new Damaged(`${heads} heads don't fit a width of ${width}`)
-  const family = textIn(json, "model_type")
-  const path = present(json, "_name_or_path") ? textIn(json, "_name_or_path") : ""
-  return {
-    family,
-    layers: countIn(json, "num_hidden_layers", 512),
-    width,
-    heads,
-    feedForward: countIn(json, "intermediate_size", 1_048_576),
-    vocabulary: countIn(json, "vocab_size", 2 ** 24),
-    name: path.split("/").at(-1) || family,
-  }
 }
 
 const readConfig = (json: Metadata, firstPosition: number): BertConfig => {
@@ -160,15 +149,11 @@ const statesOf =
     return x
   }
 
-/** The state of the first token, `[B,width]`. */
-export const firstState = ({ graph }: EncoderBuilding, states: Value): Value =>
-  graph.node("Gather", [states, graph.ints(0)], { attributes: { axis: 1 } })
-
 /** The state of the first token through a dense layer with tanh, and the classifier. */
 const scoreOf =
   ({ width }: BertConfig, hidden: string, classifier: string): NonNullable<EncoderModel["score"]> =>
-  (building, _, states) => {
-    const first = dense(building, hidden, firstState(building, states), {
+  (building, batch, states) => {
+    const first = dense(building, hidden, pools.cls(building, batch, states), {
       rows: width,
       columns: width,
     })

@@ -1,7 +1,7 @@
 import type { Value } from "../onnx/graph-builder.ts"
 import type { EncoderBatch, EncoderBuilding } from "./encoder-model.ts"
 import type { FolderEncoder } from "./families.ts"
-import { pooledVectors } from "./pooling.ts"
+import { pooledVectors } from "./space-vectors.ts"
 import { spaceDimensions } from "./stacked-rotations.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */

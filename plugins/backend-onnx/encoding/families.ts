@@ -6,6 +6,7 @@ import { explaining, ModelFileError, Unsupported } from "../weights/model-file-e
 import type { EncoderOptions } from "../worker/protocol.ts"
 import { bert, roberta } from "./bert.ts"
 import type { EncoderConfig, EncoderFamily, EncoderModel } from "./encoder-model.ts"
+import { modernbert } from "./modernbert.ts"
 import { type PoolingMode, type PoolingStep, sentenceFiles } from "./sentence-files.ts"
 import { spaceDimensions } from "./stacked-rotations.ts"
 
@@ -15,6 +16,7 @@ const families: Readonly<Record<string, EncoderFamily>> = {
   roberta,
   "xlm-roberta": roberta,
   camembert: roberta,
+  modernbert,
 }
 
 /** What is made of the states of a text's tokens. */

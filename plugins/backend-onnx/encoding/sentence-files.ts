@@ -41,21 +41,26 @@ const modeNamed = (name: string): PoolingMode => {
   throw new Unsupported(`it pools by '${name}'; this backend runs ${poolingModes.join(", ")}`)
 }
 
-/** `pooling_mode` names them; older files have a flag for each. */
-const namedModes = (json: Metadata): readonly string[] => {
+const flagPrefix = "pooling_mode_"
+
+/** `pooling_mode` names them in their order; older files have a flag for each, in a fixed order. */
+const poolingModesIn = (json: Metadata): readonly PoolingMode[] => {
+  const mode = (name: string) => modeNamed(name.replace(/_tokens?$/, ""))
   const value: unknown = json.get("pooling_mode")
-  if (value !== undefined) return (Array.isArray(value) ? value : [value]).map(String)
-  return [...json]
-    .filter(([key, flag]) => key.startsWith("pooling_mode_") && flag === true)
-    .map(([key]) => key.slice("pooling_mode_".length).replace(/_tokens?$/, ""))
+  if (value !== undefined) return (Array.isArray(value) ? value : [value]).map(String).map(mode)
+  const modes = [...json]
+    .filter(([key, flag]) => key.startsWith(flagPrefix) && flag === true)
+    .map(([key]) => mode(key.slice(flagPrefix.length)))
+  return modes.length ? poolingModes.filter((known) => modes.includes(known)) : ["mean"]
 }
 
 const poolingIn = (json: Metadata): readonly PoolingMode[] => {
-  const modes = namedModes(json).map(modeNamed)
-  if (!modes.length) throw new Damaged("it names no way of pooling")
+  const modes = poolingModesIn(json)
+  if (!modes.length || modes.length > poolingModes.length)
+    throw new Damaged(`it names ${modes.length} ways of pooling`)
   if ((json.get("include_prompt") as unknown) === false)
     throw new Unsupported("it leaves the prompt out of its pooling, which this backend can't")
-  return poolingModes.filter((mode) => modes.includes(mode))
+  return modes
 }
 
 const denseActivations: Readonly<Record<string, "identity" | "tanh" | "relu" | "gelu">> = {
@@ -73,6 +78,9 @@ const denseIn = (json: Metadata, folder: string): PoolingStep => {
     throw new Unsupported(
       `its activation is '${path}'; this backend runs ${Object.keys(denseActivations).join(", ")}`,
     )
+  const input: unknown = json.get("module_input_name") ?? "sentence_embedding"
+  if (input !== "sentence_embedding" || (json.get("use_residual") as unknown) === true)
+    throw new Unsupported("it is a dense layer of tokens, or with a residual")
   return {
     type: "dense",
     folder,
@@ -134,24 +142,29 @@ const stepOf = (folder: string, { type, path }: Module): readonly PoolingStep[] 
   })
 }
 
+/** Undefined where the file says nothing, or a number that stands for none. */
+const limitIn = (folder: string, name: string, key: string): number | undefined => {
+  if (!existsSync(join(folder, name))) return undefined
+  return explaining(join(folder, name), () => {
+    const limit = countOr(readJson(folder, name), key, Number.MAX_VALUE, Number.MAX_VALUE)
+    return limit > 2 ** 31 ? undefined : limit
+  })
+}
+
 /**
- * Reads modules.json, the pooling and the parts that it names, and sentence_bert_config.json
+ * Reads modules.json, the pooling and the parts that it names, and how many tokens a text may have
  * (Reimers and Gurevych, arXiv 1908.10084). Throws `ModelFileError`.
  */
 export const sentenceFiles = (folder: string): SentenceFiles => {
   const modules = modulesIn(folder)
   const poolingFolder = modules.find(({ type }) => type === "Pooling")?.path ?? "1_Pooling"
-  const limits = "sentence_bert_config.json"
-  const maxTokens = existsSync(join(folder, limits))
-    ? explaining(join(folder, limits), () =>
-        countOr(readJson(folder, limits), "max_seq_length", 2 ** 31, 2 ** 31),
-      )
-    : undefined
   return {
     pooling: existsSync(join(folder, poolingFolder, "config.json"))
       ? configOf(folder, poolingFolder, poolingIn)
       : undefined,
     steps: modules.flatMap((module) => stepOf(folder, module)),
-    maxTokens,
+    maxTokens:
+      limitIn(folder, "sentence_bert_config.json", "max_seq_length") ??
+      limitIn(folder, "tokenizer_config.json", "model_max_length"),
   }
 }

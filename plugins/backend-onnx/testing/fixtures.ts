@@ -21,6 +21,9 @@ export const checkpoints = [
 /** Folder of a tiny checkpoint with the outputs of another implementation, see fixtures/make-fixtures.py. */
 export const fixtureFolder = (name: string): string => join(folder, name)
 
+/** Folder of a tiny encoder with the outputs of other implementations, see fixtures/make-encoders.py. */
+export const encoderFolder = (name: string): string => join(folder, "encoders", name)
+
 export interface Expected {
   readonly text: string
   /** Tokens whose logits are known. */
