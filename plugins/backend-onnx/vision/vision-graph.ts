@@ -1,6 +1,6 @@
 import type { VisionConfig } from "../architectures/vision-config.ts"
 import type { EncoderBuilding } from "../encoding/encoder-model.ts"
-import { spaceVectors } from "../encoding/pooling.ts"
+import { spaceVectors } from "../encoding/space-vectors.ts"
 import { spaceDimensions } from "../encoding/stacked-rotations.ts"
 import type { Value } from "../onnx/graph-builder.ts"
 import { efficientNet } from "./efficientnet-graph.ts"
