@@ -23,6 +23,7 @@ import {
   bidirectional,
   dense,
   layerNorm,
+  lookup,
   plusBias,
   prefixOf,
   product,
@@ -94,13 +95,19 @@ const embeddings = (
 ): Value => {
   const { graph } = building
   const { width, vocabulary, positions, firstPosition } = config
-  const tableOf = (name: string, rows: number) =>
-    table(building, `${prefix}embeddings.${name}_embeddings.weight`, rows, width)
-  const words = graph.node("Gather", [tableOf("word", vocabulary), batch.ids])
+  const words = lookup(
+    building,
+    `${prefix}embeddings.word_embeddings.weight`,
+    { rows: vocabulary, columns: width },
+    batch.ids,
+  )
   const places = firstPosition
     ? graph.node("Add", [batch.positions, graph.ints(firstPosition)])
     : batch.positions
-  const position = graph.node("Gather", [tableOf("position", positions), places])
+  const position = graph.node("Gather", [
+    table(building, `${prefix}embeddings.position_embeddings.weight`, positions, width),
+    places,
+  ])
   const segment = segmentsOf(building, prefix, config, batch, isPair)
   const sum = graph.node("Add", [graph.node("Add", [words, segment]), position])
   return layerNorm(building, `${prefix}embeddings.LayerNorm`, sum, norms(config))

@@ -31,6 +31,48 @@ export const table = (
   return name
 }
 
+/** A row of a matrix as levels around 128 and their scale; without loss where it is kept so. */
+const levelsOf = (matrix: Matrix, row: number, values: Float32Array, into: Uint8Array): number => {
+  decodeRow(matrix, row, values)
+  const kept = matrix.typeOf(row).name === "I8" ? matrix.row(row).readFloatLE() : undefined
+  const scale = kept ?? values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 127
+  for (let i = 0; i < values.length; i++)
+    into[i] = 128 + (scale !== 0 ? Math.round(values[i]! / scale) : 0)
+  return scale
+}
+
+/**
+ * The rows `indices` of an embedding table. A table of a model in 8 bits is kept in 8, too, with a
+ * scale for each row; so is one that the file has so, whatever the precision.
+ */
+export const lookup = (
+  building: EncoderBuilding,
+  tensor: string,
+  { rows, columns }: Sizes,
+  indices: Value,
+): Value => {
+  const { graph, file, precision } = building
+  const matrix = matrixOf(file, tensor, { rows, columns })
+  if (precision === "fp32" && matrix.typeOf(0).name !== "I8")
+    return graph.node("Gather", [table(building, tensor, rows, columns), indices])
+  const name = graph.name("table")
+  const levels = graph.weights(`${name}_q`, "uint8", [rows, columns])
+  const scales = graph.weights(`${name}_s`, "float", [rows, 1])
+  const [values, row, all] = [
+    new Float32Array(columns),
+    new Uint8Array(columns),
+    new Float32Array(rows),
+  ]
+  for (let index = 0; index < rows; index++) {
+    all[index] = levelsOf(matrix, index, values, row)
+    graph.store.write(levels, index * columns, row)
+  }
+  graph.store.write(scales, 0, all)
+  const found = graph.toFloat(graph.node("Gather", [`${name}_q`, indices]))
+  const centred = graph.node("Sub", [found, graph.floats(128)])
+  return graph.node("Mul", [centred, graph.node("Gather", [`${name}_s`, indices])])
+}
+
 /** The weights of a layer norm, and its bias where it has one; old files call them otherwise. */
 const normWeights = (building: EncoderBuilding, name: string, width: number): readonly Value[] => {
   const { file } = building

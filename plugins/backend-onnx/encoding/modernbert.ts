@@ -26,8 +26,8 @@ import {
   bidirectional,
   dense,
   layerNorm,
+  lookup,
   prefixOf,
-  table,
 } from "./encoder-parts.ts"
 import { pools } from "./pooling.ts"
 
@@ -178,9 +178,14 @@ const statesOf =
     const prefix = prefixOf(file, "embeddings.tok_embeddings.weight", ["", "model."])
     const norm = (name: string, x: Value) =>
       layerNorm(building, `${prefix}${name}`, x, { width, epsilon: normEpsilon })
-    const words = table(building, `${prefix}embeddings.tok_embeddings.weight`, vocabulary, width)
+    const words = lookup(
+      building,
+      `${prefix}embeddings.tok_embeddings.weight`,
+      { rows: vocabulary, columns: width },
+      batch.ids,
+    )
     const frames = framesOf(building, config, batch)
-    let x = norm("embeddings.norm", graph.node("Gather", [words, batch.ids]))
+    let x = norm("embeddings.norm", words)
     for (let index = 0; index < layers; index++) {
       const name = `${prefix}layers.${index}`
       const before = index === 0 ? x : norm(`layers.${index}.attn_norm`, x)

@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { type GgmlType, ggmlTypes } from "../weights/ggml-types.ts"
+import { byRows } from "../weights/quantized-tensors.ts"
 import { int8Row, quantizeRow } from "./int8-blocks.ts"
 
 const typeNamed = (name: string): GgmlType =>
@@ -52,6 +53,18 @@ test("the formats of ggml decode as its C code does", () => {
   expect([...decoded(typeNamed("BF16"), Uint8Array.of(0x80, 0x3f, 0x20, 0xc1), 2)]).toEqual([
     1, -10,
   ])
+})
+
+test("levels with a scale for each row become int8 without loss, also where a block is not full", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 1, maxLength: 80 }), (levels) => {
+      const type = byRows(levels.length)
+      const bytes = Buffer.concat([Buffer.from(Float32Array.of(0.375).buffer), levels])
+      const { row, values } = dequantized(type, bytes, levels.length)
+      expect(values).toEqual([...decoded(type, bytes, levels.length)])
+      expect([...row.zeros]).toEqual([...row.zeros].fill(128))
+    }),
+  )
 })
 
 const quants = (count: number) => fc.uint8Array({ minLength: count, maxLength: count })

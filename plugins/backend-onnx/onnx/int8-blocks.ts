@@ -44,6 +44,17 @@ const fromQ8 = (bytes: Uint8Array, block: number, row: Int8Row): void => {
   for (let j = 0; j < 32; j++) row.q[block * 32 + j] = bytes[at + 2 + j]! ^ 0x80
 }
 
+/** Lossless: a row of levels with one scale (int-quantized), which is that of each block. */
+const fromI8 = (bytes: Uint8Array, block: number, row: Int8Row): void => {
+  const [header, start] = [4, block * blockSize]
+  const scale = new DataView(bytes.buffer, bytes.byteOffset).getFloat32(0, true)
+  row.scales[block] = scale
+  row.zeros[block] = 128
+  row.q.fill(128, start, start + blockSize)
+  const end = Math.min(start + blockSize, bytes.length - header)
+  for (let i = start; i < end; i++) row.q[i] = bytes[header + i]! ^ 0x80
+}
+
 const levels = new Uint8Array(blockSize)
 
 /**
@@ -69,7 +80,9 @@ export const needsZeros = (type: GgmlType): boolean =>
 
 const direct = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row): boolean => {
   if (type.name === "Q8_0") fromQ8(bytes, block, row)
-  return type.name === "Q8_0" || (type.levels !== undefined && fromLevels(type, bytes, block, row))
+  if (type.name === "I8") fromI8(bytes, block, row)
+  if (type.name === "Q8_0" || type.name === "I8") return true
+  return type.levels !== undefined && fromLevels(type, bytes, block, row)
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Writes safetensors files of fp32 tensors, for tests. */
+/** Writes safetensors files of fp32 and int8 tensors, for tests. */
 
 export interface FloatTensor {
   readonly name: string
@@ -6,12 +6,21 @@ export interface FloatTensor {
   readonly values: Float32Array
 }
 
-export const writeSafetensors = (tensors: readonly FloatTensor[]): Buffer => {
+export interface IntegerTensor {
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly values: Int8Array
+}
+
+export const writeSafetensors = (tensors: readonly (FloatTensor | IntegerTensor)[]): Buffer => {
   let end = 0
   const entries = tensors.map(({ name, shape, values }) => {
     const start = end
     end += values.byteLength
-    return [name, { dtype: "F32", shape, data_offsets: [start, end] }] as const
+    return [
+      name,
+      { dtype: values instanceof Int8Array ? "I8" : "F32", shape, data_offsets: [start, end] },
+    ] as const
   })
   const header = Buffer.from(JSON.stringify(Object.fromEntries(entries)))
   const length = Buffer.alloc(8)

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { readJson } from "./json-file.ts"
-import { Damaged, ModelFileError } from "./model-file-error.ts"
+import { Damaged, explaining, ModelFileError } from "./model-file-error.ts"
+import { withScales } from "./quantized-tensors.ts"
 import { openSafetensors } from "./safetensors.ts"
 import type { TensorEntry, TensorFile, TensorSource } from "./tensor-file.ts"
 
@@ -93,7 +94,8 @@ export const openSafetensorsFolder = (folder: string): TensorSource => {
   const opened: TensorFile[] = []
   try {
     for (const file of weightFilesIn(folder)) opened.push(openSafetensors(join(folder, file)))
-    return opened.length === 1 ? opened[0]! : new ShardedTensors(folder, opened)
+    const source = opened.length === 1 ? opened[0]! : new ShardedTensors(folder, opened)
+    return explaining(source.path, () => withScales(source))
   } catch (cause) {
     for (const file of opened) file.close()
     throw cause
