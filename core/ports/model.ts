@@ -19,7 +19,7 @@ export interface ModelContext {
   meter(model: ModelId, soFar: Usage): void
   /** Facts by which the answer can be computed again: the receipt has them. */
   note?(facts: Readonly<Record<string, Json>>): void
-  /** Records the ms of a stage (`queue`, `tokenize`, `prefill`, `decode`) for `Server-Timing`. */
+  /** Records the ms of a stage (`queue`, `images`, `prefill`, `decode`) for `Server-Timing`. */
   time(stage: string, durationMs: number): void
 }
 

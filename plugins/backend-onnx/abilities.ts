@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
 import { type ModelHeader, readModelHeader } from "./architectures/model-source.ts"
+import { visionConfig } from "./architectures/vision-config.ts"
 import { templateStyle } from "./chat-format/template-style.ts"
 import { folderEncoder } from "./encoding/families.ts"
 import { windowWithin } from "./generation/kv-bank.ts"
@@ -42,6 +43,7 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
   const read = ({
     task,
     path,
+    adapters = [],
     options,
     contextTokens,
   }: DescribeRequest): ModelAbilities | undefined => {
@@ -50,7 +52,11 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
       modalities: ["text"],
       capabilities,
     })
-    if (task === "embed") return of(folderEncoder(path).config.maxTokens, [])
+    if (task === "embed") {
+      for (const adapter of adapters) visionConfig(adapter.path)
+      const modalities = adapters.length > 0 ? ["text", "image"] : ["text"]
+      return { ...of(folderEncoder(path).config.maxTokens, []), modalities }
+    }
     const { precision = "auto" } = (options ?? {}) as { readonly precision?: Precision }
     // the sizes of an export are in its graph
     if (exportIn(path, precision)) return undefined

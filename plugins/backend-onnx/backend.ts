@@ -6,6 +6,7 @@ import { spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { type EngineOf, makeEngines, type OnnxDeps } from "./engines.ts"
 import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./generation/decoder-jobs.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
+import { openVisionTower } from "./open-vision-tower.ts"
 import { entryOptions, wrongOptions } from "./options.ts"
 import { makeChatTask } from "./tasks/chat-task.ts"
 import { makeEmbedTask } from "./tasks/embed-task.ts"
@@ -92,7 +93,8 @@ const openRerank: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reque
 
 const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
   const { precision, space, instances, ...encoder } = yield* optionsOf(entryOptions.embed, request)
-  const { encoderPool, path } = yield* openEncoderPool(engineOf, request, {
+  const files = { ...request, adapters: [] }
+  const { encoderPool, path } = yield* openEncoderPool(engineOf, files, {
     precision,
     instances: Math.min(instances, deps.settings.threads),
     encoder,
@@ -102,17 +104,28 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     return yield* failed(
       `${request.path}: it is a classifier of pairs, which makes no vectors: name it in an entry of the task rerank`,
     )
+  const vision = yield* openVisionTower(engineOf, request, encoderPool.info)
   const contextTokens = Math.min(request.contextTokens, maxTokens)
   const task = makeEmbedTask({
     id: request.id,
     folder: path,
     encoderPool,
+    vision,
     contextTokens,
     ...deps.services(),
   })
-  const embeddingSpace = `${space ?? name}-${digest}-${spaceDimensions}${map}`
-  const { stats } = encoderPool
-  return { ...shape, task, contextTokens, embeddingSpace, stats } satisfies LoadedModel<"embed">
+  const weights = vision ? `${digest}-${vision.info.digest}` : digest
+  const sum = (...counts: (number | undefined)[]) =>
+    counts.reduce<number>((a, b) => a + (b ?? 0), 0)
+  return {
+    ...shape,
+    task,
+    contextTokens,
+    modalities: vision ? ["text", "image"] : ["text"],
+    adapters: request.adapters?.map((own) => own.id) ?? [],
+    embeddingSpace: `${space ?? name}-${weights}-${spaceDimensions}${map}`,
+    stats: () => ({ restarts: sum(encoderPool.stats().restarts, vision?.stats().restarts) }),
+  } satisfies LoadedModel<"embed">
 })
 
 const openers: Partial<Record<TaskName, OpenEntry>> = {

@@ -16,6 +16,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "grammar",
     "sampling",
     "sessions",
+    "images",
     "chat-format",
     "worker",
     "onnx",

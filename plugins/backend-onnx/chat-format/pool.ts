@@ -55,15 +55,22 @@ export const inPool = <Input, Output>(
   )
 }
 
-/** Reports the duration of `work` as the stage `tokenize`. */
-export const timedTokenize = <A, E>(
+/** Reports the duration of `work` as a stage. */
+export const timed = <A, E>(
   clock: Clock,
   context: ModelContext,
+  stage: "tokenize" | "images",
   work: Effect.Effect<A, E>,
 ): Effect.Effect<A, E> =>
   Effect.suspend(() => {
     const startedMs = clock.nowMs()
     return Effect.onExit(work, () =>
-      Effect.sync(() => context.time("tokenize", clock.nowMs() - startedMs)),
+      Effect.sync(() => context.time(stage, clock.nowMs() - startedMs)),
     )
   })
+
+export const timedTokenize = <A, E>(
+  clock: Clock,
+  context: ModelContext,
+  work: Effect.Effect<A, E>,
+): Effect.Effect<A, E> => timed(clock, context, "tokenize", work)

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type {
   EmbedEvent,
@@ -11,67 +11,62 @@ import type { Clock } from "../../../core/services/clock.ts"
 import type { ModelId } from "../../../core/services/ids.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
-import { usageOf } from "../../../core/usage.ts"
+import { noUsage, sumUsage, type Usage, usageOf } from "../../../core/usage.ts"
 import type { EmbedTexts, EmbedTextsRequest, TokenizedText } from "../chat-format/embed-texts.ts"
 import type { EmbedTextsInput } from "../chat-format/embed-texts-job.ts"
 import { grouped, oneAtATime } from "../chat-format/long-texts.ts"
-import { inPool, timedTokenize } from "../chat-format/pool.ts"
+import { inPool, timed, timedTokenize } from "../chat-format/pool.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
+import { decodeImages, type ImageFile } from "../images/decode-images.ts"
+import type { VisionInfo, VisionJobRequest } from "../vision/vision-job.ts"
+import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
-import type { EncoderPool } from "./encoder-pool.ts"
+import { dividedItems, type PlacedText } from "./embed-items.ts"
+import { type EncoderPool, makeStageTimes } from "./encoder-pool.ts"
 import { microBatched } from "./micro-batch.ts"
+
+export type VisionEngine = Engine<VisionJobRequest, EmbedJobEvent, VisionInfo>
 
 export interface EmbedTaskDeps {
   readonly id: ModelId
   /** Folder of the model's files. */
   readonly folder: string
   readonly encoderPool: EncoderPool
+  /** The tower by which the model sees images, where it has one. */
+  readonly vision?: VisionEngine | undefined
   readonly contextTokens: number
   readonly workers: Workers
   readonly clock: Clock
   readonly log: Log
 }
 
-const foreignToken = (index: number, at: number, id: number, vocabulary: number): ApiError =>
-  apiError(
-    "invalid_request_error",
-    `The token id ${id} is not in this model's vocabulary of ${vocabulary}.`,
-    { param: `input[${index}][${at}]` },
-  )
+/** An item as an engine reads it: its place in the request, and what its vector costs. */
+interface Read {
+  readonly index: number
+  readonly truncated: boolean
+  readonly usage: Usage
+}
 
-/** Returns the texts of a request; fails for other modalities, and tokens of another model. */
-const textsOf = (
-  { items }: EmbedRequest,
-  vocabulary: number,
-): Effect.Effect<readonly (string | Int32Array)[], ApiError> =>
-  Effect.forEach(items, (item, index): Effect.Effect<string | Int32Array, ApiError> => {
-    if (item.type === "text") return Effect.succeed(item.text)
-    if (item.type === "media")
-      return Effect.fail(
-        apiError(
-          "unsupported_parameter",
-          "This model embeds texts only, not images or other media.",
-          { param: `input[${index}]` },
-        ),
-      )
-    const at = item.ids.findIndex((id) => id >= vocabulary)
-    return at < 0
-      ? Effect.succeed(item.ids)
-      : Effect.fail(foreignToken(index, at, item.ids[at]!, vocabulary))
-  })
-
-/** Translates engine events to embed events; meters each text when it is embedded. */
-const translator = (id: ModelId, context: ModelContext, texts: readonly TokenizedText[]) => {
-  let inputTokens = 0
-  return (event: EmbedJobEvent | StageTime): readonly EmbedEvent[] | undefined => {
-    if (event.type === "time") {
-      context.time(event.stage, event.durationMs)
-      return undefined
+/**
+ * Makes translators of engine events to embed events, one for each engine of a request; together
+ * they meter each item when it is embedded.
+ */
+const makeTranslators = (id: ModelId, context: ModelContext) => {
+  let total = noUsage
+  const stageTimes = makeStageTimes()
+  return (items: readonly Read[]) => {
+    const stageTime = stageTimes()
+    return (event: EmbedJobEvent | StageTime): readonly EmbedEvent[] | undefined => {
+      if (event.type === "time") {
+        const { stage, durationMs } = stageTime(event)
+        context.time(stage, durationMs)
+        return undefined
+      }
+      const { index, truncated, usage } = items[event.index]!
+      total = sumUsage([total, usage])
+      context.meter(id, total)
+      return [{ index, vector: event.vector, truncated }]
     }
-    const { ids, truncated } = texts[event.index]!
-    inputTokens += ids.length
-    context.meter(id, usageOf({ inputTokens }))
-    return [{ index: event.index, vector: event.vector, truncated }]
   }
 }
 
@@ -106,9 +101,8 @@ const inPieces = (
   })
 }
 
-/** The embed task of a pool of encoder engines. */
-export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEvent> => {
-  const { id, folder, encoderPool, contextTokens, workers, clock, log } = deps
+/** Tokenizes the texts of a request; fails with the first that is too long. */
+const makeTokenized = ({ folder, contextTokens, workers, clock, log }: EmbedTaskDeps) => {
   const tokenize = microBatched<EmbedTextsRequest, EmbedTexts, ApiError>({
     runAll: (requests) =>
       inPool<EmbedTextsInput, readonly EmbedTexts[]>(workers, log, "embed-texts-job", {
@@ -118,10 +112,13 @@ export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEven
     sizeOf: charactersOf,
     maxSize: charactersAtOnce,
   })
-  const tokenized = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
-    const texts = yield* textsOf(request, encoderPool.info.vocabulary)
+  return Effect.fnUntraced(function* (
+    request: EmbedRequest,
+    texts: readonly PlacedText[],
+    context: ModelContext,
+  ) {
     const input = {
-      texts,
+      texts: texts.map(({ text }) => text),
       truncate: request.truncate,
       instruction: request.instruction ? separated(request.instruction) : "",
       maxTokens: contextTokens,
@@ -140,28 +137,51 @@ export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEven
     return yield* apiError(
       "text_too_long",
       `The text has ${tokens} tokens, the model takes ${contextTokens}, and truncate is NONE.`,
-      { param: `input[${index}]` },
+      { param: `input[${texts[index]!.index}]` },
     )
   })
+}
+
+/** The embed task of a pool of encoder engines, and of a vision tower where the model has one. */
+export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEvent> => {
+  const { id, encoderPool, vision, workers, clock, log } = deps
+  const tokenized = makeTokenized(deps)
+  const decoded = (images: readonly ImageFile[], context: ModelContext, engine: VisionEngine) =>
+    timed(clock, context, "images", decodeImages(workers, log, images, engine.info.preprocessing))
   const plan = Effect.fnUntraced(function* (request: EmbedRequest, context: ModelContext) {
-    yield* encoderPool.availableFor({
-      priority: context.priority,
-      waitMs: Number.POSITIVE_INFINITY,
-    })
-    const texts = yield* tokenized(request, context)
-    const run = encoderPool.run(
-      texts.map((text) => text.ids),
-      {
-        account: context.tenant.account,
-        priority: context.priority,
-        waitMs: Number.POSITIVE_INFINITY,
-        timeoutMs: () => context.deadlineMs - clock.nowMs(),
-        translate: translator(id, context, texts),
-      },
-    )
+    const { vocabulary } = encoderPool.info
+    const items = yield* dividedItems(request, { vocabulary, images: vision !== undefined })
+    const wait = { priority: context.priority, waitMs: Number.POSITIVE_INFINITY }
+    const options = {
+      ...wait,
+      account: context.tenant.account,
+      timeoutMs: () => context.deadlineMs - clock.nowMs(),
+    }
+    const translator = makeTranslators(id, context)
+    const read: Read[] = []
+    const runs: Stream.Stream<EmbedEvent, ApiError>[] = []
+    if (items.texts.length > 0) {
+      yield* encoderPool.availableFor(wait)
+      const texts = yield* tokenized(request, items.texts, context)
+      const own = texts.map(({ ids, truncated }, at): Read => {
+        const usage = usageOf({ inputTokens: ids.length })
+        return { index: items.texts[at]!.index, truncated, usage }
+      })
+      const inputs = texts.map(({ ids }) => ids)
+      runs.push(encoderPool.run(inputs, { ...options, translate: translator(own) }))
+      read.push(...own)
+    }
+    if (vision && items.images.length > 0) {
+      yield* vision.availableFor(wait)
+      const images = yield* decoded(items.images, context, vision)
+      const usage = usageOf({ images: 1 })
+      const own = items.images.map(({ index }): Read => ({ index, truncated: false, usage }))
+      runs.push(vision.run({ images }, { ...options, translate: translator(own) }))
+      read.push(...own)
+    }
     const planned: ModelPlan<EmbedEvent> = {
-      bound: usageOf({ inputTokens: texts.reduce((sum, text) => sum + text.ids.length, 0) }),
-      run,
+      bound: sumUsage(read.map(({ usage }) => usage)),
+      run: Stream.mergeAll(runs, { concurrency: "unbounded" }),
     }
     return planned
   })

@@ -88,7 +88,7 @@ const answered = (share: Share, tokens: number, priority: Priority): void => {
  * Makes a filter of stage times for each engine of a request: as they run in parallel, together
  * they report the longest duration of each stage.
  */
-const makeStageTimes = () => {
+export const makeStageTimes = () => {
   const longestMs = new Map<string, number>()
   return () => {
     const ownMs = new Map<string, number>()

@@ -10,7 +10,7 @@ export const headers = {
     "What the call cost in rupiah, a plain decimal with up to 6 places. A trailer on streams.",
   ),
   ServerTiming: header(
-    "Milliseconds of the stages: auth, body, plan, tokenize, limits, hold, queue, prefill, decode, settle, total. A trailer with all of them on streams.",
+    "Milliseconds of the stages: auth, body, plan, tokenize, images, limits, hold, queue, prefill, decode, settle, total. A trailer with all of them on streams.",
   ),
   RateLimit: header("Requests that the key may make in any 60 s."),
   RateRemaining: header("How many of them are left."),

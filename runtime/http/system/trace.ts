@@ -113,7 +113,7 @@ const statusOf = ({ exchange, status }: FinishedRequest): OtlpSpan["status"] => 
 }
 
 /** What a stage is a part of, where that is not the request itself. */
-const partOf: Readonly<Record<string, string>> = { tokenize: "plan" }
+const partOf: Readonly<Record<string, string>> = { tokenize: "plan", images: "plan" }
 
 type Common = Pick<OtlpSpan, "traceId"> & { readonly unixNano: (monotonicMs: number) => string }
 

@@ -1,0 +1,106 @@
+import sharp, { type Metadata, type Sharp } from "sharp"
+import {
+  type ImagePreprocessing,
+  placementOf,
+  type Size,
+} from "../architectures/image-preprocessing.ts"
+
+/** As many as 8192 x 8192 has: decoded within a second or so, in 400 MB at worst. */
+export const maxPixels = 2 ** 26
+// what JPEG, GIF and WebP can say; libvips needs a hundred bytes for each pixel of a PNG's row
+const maxSide = 65_535
+const limitSeconds = 10
+const formats = ["jpeg", "png", "webp", "gif"]
+
+// the pool has as many threads as are to work, and no image comes twice
+sharp.concurrency(1)
+sharp.cache(false)
+// libvips reads SVG, TIFF, PDF and more, by parsers that nobody needs here
+sharp.block({ operation: ["VipsForeignLoad"] })
+sharp.unblock({
+  operation: [
+    "VipsForeignLoadJpegBuffer",
+    "VipsForeignLoadPngBuffer",
+    "VipsForeignLoadWebpBuffer",
+    "VipsForeignLoadNsgifBuffer",
+  ],
+})
+
+/** `pixels`: 3 bytes (sRGB) for each pixel, row by row. `refused`: what is wrong with the file. */
+export type DecodedImage = { readonly pixels: Uint8Array } | { readonly refused: string }
+
+const white = "#ffffff"
+
+const open = (bytes: Uint8Array): Sharp =>
+  sharp(bytes, { failOn: "error", limitInputPixels: maxPixels, sequentialRead: true })
+
+/** What is wrong with an image by its header; reads no pixels. */
+const wrongHeader = ({ format, width, height }: Metadata): string | undefined => {
+  if (!formats.includes(format)) return "is no PNG, JPEG, WebP or GIF"
+  if (width > maxSide || height > maxSide)
+    return `has ${width} x ${height} pixels; a side may have ${maxSide.toLocaleString("en")}`
+  return undefined
+}
+
+const rendered = async (
+  bytes: Uint8Array,
+  preprocessing: ImagePreprocessing,
+  upright: Size,
+): Promise<Uint8Array> => {
+  const { width, height } = preprocessing
+  const { source, resized, left, top } = placementOf(preprocessing, upright)
+  const from = { left: Math.max(0, left), top: Math.max(0, top) }
+  const border = { left: Math.max(0, -left), top: Math.max(0, -top) }
+  const part = {
+    width: Math.min(width - border.left, resized.width - from.left),
+    height: Math.min(height - border.top, resized.height - from.top),
+  }
+  return await open(bytes)
+    .timeout({ seconds: limitSeconds })
+    .autoOrient()
+    .extract(source)
+    .flatten({ background: white })
+    .toColourspace("srgb")
+    .resize({
+      ...resized,
+      fit: "fill",
+      kernel: preprocessing.kernel,
+      // the quick way would drop rows and columns where it shrinks a JPEG
+      fastShrinkOnLoad: false,
+    })
+    .extract({ ...from, ...part })
+    .extend({
+      ...border,
+      right: width - border.left - part.width,
+      bottom: height - border.top - part.height,
+      background: white,
+    })
+    .raw({ depth: "uchar" })
+    .toBuffer()
+}
+
+const reasonOf = ({ message }: Error): string => {
+  if (message.includes("exceeds pixel limit"))
+    return `has more than ${maxPixels.toLocaleString("en")} pixels`
+  return message.includes("timeout")
+    ? "takes too long to decode"
+    : "is damaged, or not a PNG, JPEG, WebP or GIF"
+}
+
+/**
+ * Decodes the first frame of a PNG, JPEG, WebP or GIF: upright, in sRGB, on white, in the size that
+ * a model reads. Sizes are checked before a pixel is decoded.
+ */
+export const decodeImage = async (
+  bytes: Uint8Array,
+  preprocessing: ImagePreprocessing,
+): Promise<DecodedImage> => {
+  try {
+    const header = await open(bytes).metadata()
+    const refused = wrongHeader(header)
+    if (refused !== undefined) return { refused }
+    return { pixels: await rendered(bytes, preprocessing, header.autoOrient) }
+  } catch (cause) {
+    return { refused: reasonOf(cause as Error) }
+  }
+}

@@ -1,0 +1,52 @@
+import { Effect, Semaphore } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { Workers } from "../../../core/services/workers.ts"
+import type { ImagePreprocessing } from "../architectures/image-preprocessing.ts"
+import { inPool } from "../chat-format/pool.ts"
+import type { DecodedImage } from "./decode-image.ts"
+import type { DecodeImageInput } from "./decode-image-job.ts"
+
+/** An image file, and its place in the request's input. */
+export interface ImageFile {
+  readonly index: number
+  readonly bytes: Uint8Array
+}
+
+/**
+ * libvips works in threads of Node's own pool, of which there are four, and files are read and
+ * written there too. Two images at a time also bound the memory that they take.
+ */
+const decoding = Semaphore.makeUnsafe(2)
+
+/**
+ * Returns the pixels of images as a vision tower reads them, decoded in the thread pool. The first
+ * that is no image fails the request with 400, naming its place.
+ */
+export const decodeImages = (
+  workers: Workers,
+  log: Log,
+  files: readonly ImageFile[],
+  preprocessing: ImagePreprocessing,
+): Effect.Effect<readonly Uint8Array[], ApiError> =>
+  Effect.gen(function* () {
+    const decoded = yield* Effect.forEach(
+      files,
+      ({ bytes }) =>
+        decoding.withPermits(1)(
+          inPool<DecodeImageInput, DecodedImage>(
+            workers,
+            log,
+            "../images/decode-image-job",
+            { bytes, preprocessing },
+            { isLimited: true },
+          ),
+        ),
+      { concurrency: "unbounded" },
+    )
+    return yield* Effect.forEach(decoded, (image, at) => {
+      if ("pixels" in image) return Effect.succeed(image.pixels)
+      const param = `input[${files[at]!.index}]`
+      return apiError("invalid_request_error", `${param}: the image ${image.refused}`, { param })
+    })
+  })
