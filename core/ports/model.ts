@@ -186,10 +186,7 @@ export type EmbedItem = Part | { readonly type: "tokens"; readonly ids: Int32Arr
 export interface EmbedRequest {
   readonly items: readonly EmbedItem[]
   readonly instruction?: string
-  /**
-   * What to do with a text over the model's token limit: keep its start (END), keep its end
-   * (START), or fail (NONE).
-   */
+  /** A text over the model's limit: keep its start (END), its end (START), or fail (NONE). */
   readonly truncate: "END" | "START" | "NONE"
 }
 /** One per item, in any order. `vector` has the space's full length and Euclidean norm 1. */
@@ -203,8 +200,11 @@ export interface RerankRequest {
   readonly query: string
   readonly documents: readonly string[]
   readonly instruction?: string
+  /** Read at most so many tokens, or windows, of each document; absent: all of it. */
+  readonly maxDocumentTokens?: number
+  readonly maxDocumentWindows?: number
 }
-/** One per document, in any order. `score` is P(yes) / (P(yes) + P(no)), in [0, 1]. */
+/** One per document, in any order. `score` is that of its best window, in [0, 1]. */
 export interface RerankEvent {
   readonly index: number
   readonly score: number

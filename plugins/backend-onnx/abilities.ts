@@ -5,9 +5,10 @@ import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
 import { type ModelHeader, readModelHeader } from "./architectures/model-source.ts"
 import { visionConfig } from "./architectures/vision-config.ts"
 import { templateStyle } from "./chat-format/template-style.ts"
-import { folderEncoder } from "./encoding/families.ts"
+import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import { windowWithin } from "./generation/kv-bank.ts"
 import type { Precision } from "./onnx/linear.ts"
+import { crossEncoderWindow } from "./open-rerank.ts"
 import { exportIn } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
 
@@ -56,6 +57,11 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
       for (const adapter of adapters) visionConfig(adapter.path)
       const modalities = adapters.length > 0 ? ["text", "image"] : ["text"]
       return { ...of(folderEncoder(path).config.maxTokens, []), modalities }
+    }
+    if (task === "rerank" && isClassifierFolder(path)) {
+      // refuses what `open` would
+      folderEncoder(path)
+      return of(crossEncoderWindow(contextTokens), [])
     }
     const { precision = "auto" } = (options ?? {}) as { readonly precision?: Precision }
     // the sizes of an export are in its graph

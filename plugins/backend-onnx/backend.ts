@@ -1,73 +1,16 @@
-import { Effect, Schema, type Scope } from "effect"
-import { type ApiError, apiError } from "../../core/errors.ts"
+import { Effect, type Scope } from "effect"
+import type { ApiError } from "../../core/errors.ts"
 import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.ts"
 import { chatCapabilities, makeDescribe } from "./abilities.ts"
 import { spaceDimensions } from "./encoding/stacked-rotations.ts"
-import { type EngineOf, makeEngines, type OnnxDeps } from "./engines.ts"
-import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./generation/decoder-jobs.ts"
+import { makeEngines, type OnnxDeps } from "./engines.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
+import { openRerank } from "./open-rerank.ts"
 import { openVisionTower } from "./open-vision-tower.ts"
+import { failed, type OpenEntry, openDecoderModel, optionsOf, shape } from "./opening.ts"
 import { entryOptions, wrongOptions } from "./options.ts"
 import { makeChatTask } from "./tasks/chat-task.ts"
 import { makeEmbedTask } from "./tasks/embed-task.ts"
-import { makeRerankTask } from "./tasks/rerank-task.ts"
-import type { EngineSpec } from "./worker/protocol.ts"
-
-type OpenEntry = (
-  deps: OnnxDeps,
-  engineOf: EngineOf,
-  request: OpenRequest,
-) => Effect.Effect<
-  LoadedModel<"chat"> | LoadedModel<"embed"> | LoadedModel<"rerank">,
-  ApiError,
-  Scope.Scope
->
-
-const failed = (message: string): ApiError => apiError("backend_error", message)
-
-const optionsOf = <A>(
-  schema: Schema.Codec<A, unknown>,
-  request: OpenRequest,
-): Effect.Effect<A, ApiError> =>
-  Effect.mapError(Schema.decodeUnknownEffect(schema)(request.options ?? {}), (error) =>
-    failed(`The options of the model '${request.id}' are wrong: ${error.message}`),
-  )
-
-const shape = { modalities: ["text"], capabilities: [], adapters: [], servedBy: "onnx cpu" }
-
-/** Chat and rerank models are both decoders, and share an engine where they name the same file. */
-const openDecoderModel = Effect.fnUntraced(function* (
-  deps: OnnxDeps,
-  engineOf: EngineOf,
-  precision: EngineSpec["precision"],
-  request: OpenRequest,
-) {
-  const { engine } = yield* engineOf<DecoderRequest, DecoderEvent, DecoderInfo>(
-    { kind: "decoder", precision },
-    request,
-  )
-  const contextTokens = Math.min(request.contextTokens, engine.info.contextTokens)
-  const services = deps.services()
-  if (engine.info.roundingDiffers)
-    services.log.warn(
-      "model.rounding_differs",
-      "this CPU computes a row differently in other company, so the same request may get another answer",
-      { model: request.id },
-    )
-  return {
-    id: request.id,
-    engine,
-    contextTokens,
-    open: {
-      contextTokens,
-      stats: () => ({
-        ...engine.stats(),
-        reproducible: engine.info.digest === undefined ? 0 : 1,
-      }),
-    },
-    ...services,
-  }
-})
 
 const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
   const { precision, queueWaitMs, schemaInPrompt } = yield* optionsOf(entryOptions.chat, request)
@@ -77,18 +20,6 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
   const task = makeChatTask({ ...model, adapters, queueWaitMs, schemaInPrompt })
   const capabilities = chatCapabilities(model.engine.info.thinks, deps.settings)
   return { ...shape, ...model.open, task, capabilities, adapters } satisfies LoadedModel<"chat">
-})
-
-const openRerank: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
-  const { precision, instruction } = yield* optionsOf(entryOptions.rerank, request)
-  const model = yield* openDecoderModel(deps, engineOf, precision, request)
-  const { yesTokens, noTokens } = model.engine.info
-  if (!yesTokens.length || !noTokens.length)
-    return yield* failed(
-      `${request.path}: 'yes' and 'no' are not tokens of its vocabulary, so it can't rerank`,
-    )
-  const task = makeRerankTask({ ...model, instruction })
-  return { ...shape, ...model.open, task } satisfies LoadedModel<"rerank">
 })
 
 const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {

@@ -1,6 +1,7 @@
 import { Effect, Result, Schema, SchemaIssue } from "effect"
 import type { Json } from "../../core/json.ts"
 import type { TaskName } from "../../core/ports/model.ts"
+import { rerankTemplates } from "./chat-format/rerank-template.ts"
 import type { Precision } from "./onnx/linear.ts"
 
 const precisionOf = <Name extends Precision>(
@@ -20,6 +21,14 @@ const chatPrecision = precisionOf<Precision>(
 
 const defaultInstruction =
   "Given a web search query, retrieve relevant passages that answer the query"
+
+const instances = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 }))
+  .annotate({
+    default: 2,
+    description:
+      "Engines of an encoder side by side, each with its share of the threads and the weights in memory. More read more texts a second, and a single text slower.",
+  })
+  .pipe(Schema.withDecodingDefaultKey(Effect.succeed(2)))
 
 const ChatOptions = Schema.Struct({
   precision: chatPrecision,
@@ -42,13 +51,7 @@ const EmbedOptions = Schema.Struct({
     "fp32",
     "How weights are kept: 8 bits (a smaller file), or 32.",
   ),
-  instances: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 }))
-    .annotate({
-      default: 2,
-      description:
-        "Engines side by side, each with its share of the threads and the weights in memory. More embed more texts a second, and a single text slower.",
-    })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(2))),
+  instances,
   pooling: Schema.optionalKey(
     Schema.Literals(["cls", "mean", "last"]).annotate({
       description:
@@ -69,6 +72,14 @@ const EmbedOptions = Schema.Struct({
 })
 const RerankOptions = Schema.Struct({
   precision: chatPrecision,
+  instances,
+  template: Schema.Literals(["auto", ...rerankTemplates])
+    .annotate({
+      default: "auto",
+      description:
+        "How a decoder is asked about a document: as a chat model, or in the format of Qwen3-Reranker. By default what its files say.",
+    })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed("auto" as const))),
   instruction: Schema.NonEmptyString.annotate({
     default: defaultInstruction,
     description: "What to judge documents by, for requests that don't say.",

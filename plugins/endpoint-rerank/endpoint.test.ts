@@ -51,10 +51,11 @@ describe("rerank", () => {
   it("gives the model what it needs", async () => {
     const { ask, model } = open()
     await ask({ instruction: "Find capitals", top_n: 1 })
-    await ask({ instruction: null, max_tokens_per_doc: 512 })
+    await ask({ instruction: null, max_tokens_per_doc: 512, max_chunks_per_doc: 3 })
+    const { query, documents } = good
     expect(model.runs.map((run) => run.request)).toEqual([
-      { query: good.query, documents: good.documents, instruction: "Find capitals" },
-      { query: good.query, documents: good.documents },
+      { query, documents, instruction: "Find capitals" },
+      { query, documents, maxDocumentTokens: 512, maxDocumentWindows: 3 },
     ])
   })
 
@@ -62,6 +63,7 @@ describe("rerank", () => {
     ["model", { model: null }],
     ["query", { query: undefined }],
     ["query", { query: "" }],
+    ["query", { query: " \n\u00a0\u3000" }],
     ["query", { query: 5 }],
     ["query", { query: "x".repeat(100_001) }],
     ["documents", { documents: undefined }],
@@ -73,6 +75,7 @@ describe("rerank", () => {
     ["documents[0].text", { documents: [{ text: "x".repeat(100_001) }] }],
     ["documents[0]", { documents: [5] }],
     ["max_chunks_per_doc", { max_chunks_per_doc: 0 }],
+    ["max_tokens_per_doc", { max_tokens_per_doc: 0.5 }],
     ["rank_fields[0]", { rank_fields: [5] }],
     ["documents[0]", { documents: ["x".repeat(100_001)] }],
     ["top_n", { top_n: 0 }],
@@ -115,20 +118,21 @@ describe("rerank", () => {
     ])
   })
 
-  it("takes Cohere's fields that change nothing, and refuses by name those that would", async () => {
-    const { ask } = open()
-    for (const more of [
-      { rank_fields: ["text"] },
-      { max_chunks_per_doc: 10 },
-      { max_tokens_per_doc: 4_096 },
-      { max_tokens_per_doc: 50, documents: ["kota"] },
-    ])
-      expect(await ask(more)).toMatchObject({ status: 200 })
-    for (const more of [{ rank_fields: ["title", "text"] }, { max_tokens_per_doc: 5 }])
-      expect(await ask(more)).toMatchObject({
-        status: 400,
-        json: { code: "unsupported_parameter", param: Object.keys(more)[0] },
-      })
+  it("reads as much of a document as Cohere's fields say", async () => {
+    const documents = ["kota tua, ibu kota Indonesia", `${"a ".repeat(600)}ibu kota Indonesia`]
+    const scores = async (more: object) => {
+      const { json } = await open().ask({ documents, ...more })
+      const { results } = json as { results: readonly { index: number; relevance_score: number }[] }
+      return results.toSorted((a, b) => a.index - b.index).map((one) => one.relevance_score)
+    }
+    expect(await scores({ rank_fields: ["text"] })).toEqual([1, 1])
+    expect(await scores({ max_chunks_per_doc: 10, max_tokens_per_doc: 4_096 })).toEqual([1, 1])
+    expect(await scores({ max_chunks_per_doc: 1 })).toEqual([1, 0])
+    expect(await scores({ max_tokens_per_doc: 2 })).toEqual([1 / 3, 0])
+    expect(await open().ask({ rank_fields: ["title", "text"] })).toMatchObject({
+      status: 400,
+      json: { code: "unsupported_parameter", param: "rank_fields" },
+    })
   })
 
   it("takes rerank models only, and passes the model's refusal on", async () => {

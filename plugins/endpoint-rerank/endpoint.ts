@@ -17,10 +17,12 @@ type Document = RerankBody["documents"][number]
 const textOf = (document: Document): string =>
   typeof document === "string" ? document : document.text
 
-const toRequest = ({ query, documents, instruction }: RerankBody): RerankRequest => ({
-  query,
-  documents: documents.map(textOf),
-  ...(instruction && { instruction }),
+const toRequest = (body: RerankBody): RerankRequest => ({
+  query: body.query,
+  documents: body.documents.map(textOf),
+  ...(body.instruction && { instruction: body.instruction }),
+  ...(body.max_tokens_per_doc && { maxDocumentTokens: body.max_tokens_per_doc }),
+  ...(body.max_chunks_per_doc && { maxDocumentWindows: body.max_chunks_per_doc }),
 })
 
 /** A document as it was sent; Cohere's clients expect an object. */
@@ -55,30 +57,24 @@ const toReply = (
   }
 }
 
-const cant = (param: string, why: string): Effect.Effect<never, ApiError> =>
-  Effect.fail(apiError("unsupported_parameter", `${param}: ${why}`, { param }))
-
-/** Refuses by name the fields of Cohere's API that would change the answer and are not kept. */
-const checkFields = (
-  { rank_fields, max_tokens_per_doc, documents }: RerankBody,
-  window: number,
-): Effect.Effect<void, ApiError> => {
-  if (rank_fields && rank_fields.join() !== "text")
-    return cant("rank_fields", 'only the field "text" of a document is ranked')
-  const most = max_tokens_per_doc ?? window
-  // a token has at least one byte
-  const isShort = (document: Document) => Buffer.byteLength(textOf(document)) < most
-  return most >= window || documents.every(isShort)
+/** Other fields of Cohere's documents would change the order, and are not read. */
+const checkFields = ({ rank_fields }: RerankBody): Effect.Effect<void, ApiError> =>
+  !rank_fields || rank_fields.join() === "text"
     ? Effect.void
-    : cant("max_tokens_per_doc", `documents are cut at the model's window of ${window} tokens only`)
-}
+    : Effect.fail(
+        apiError(
+          "unsupported_parameter",
+          'rank_fields: only the field "text" of a document is ranked',
+          { param: "rank_fields" },
+        ),
+      )
 
 const plan = (deps: RerankEndpointDeps, call: Call<RerankBody>): Effect.Effect<Plan, ApiError> =>
   Effect.gen(function* () {
     const { body, context } = call
     const entry = yield* deps.catalogue.require("rerank", body.model)
-    const { task, contextTokens } = yield* deps.catalogue.open("rerank", entry.id)
-    yield* checkFields(body, contextTokens)
+    const { task } = yield* deps.catalogue.open("rerank", entry.id)
+    yield* checkFields(body)
     const { bound, run } = yield* task.plan(toRequest(body), context)
     const answer = Effect.gen(function* () {
       const events = yield* Stream.runCollect(run)

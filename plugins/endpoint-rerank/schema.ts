@@ -18,7 +18,7 @@ const Document = Schema.Union([Schema.String.check(short), DocumentObject]).anno
 /** The body of `POST /v1/rerank`. An explicit null counts as absent; unknown fields are ignored. */
 export const RerankBody = Schema.Struct({
   model: Schema.NonEmptyString,
-  query: Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" })).check(short),
+  query: Schema.String.check(Schema.isPattern(/\S/, { message: "must not be empty" })).check(short),
   documents: Schema.Array(Document)
     .check(Schema.isMinLength(1, { message: "must hold at least one document" }))
     .check(Schema.isMaxLength(64, { message: "must hold at most 64 documents" })),
@@ -33,13 +33,14 @@ export const RerankBody = Schema.Struct({
     description: 'Only `["text"]`, which is what is ranked anyway.',
   }),
   max_chunks_per_doc: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
-    description: "Changes nothing: a document is one chunk, cut at the end of the window.",
+    description:
+      "Only so many windows of a document that is longer than the model's window are read; all by default.",
   }),
   max_tokens_per_doc: optional(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))).annotate({
-    description: "Refused where it could shorten a document more than the model's window does.",
+    description: "Only so many tokens of a document are read; all by default.",
   }),
   instruction: optional(Schema.String.check(short)).annotate({
-    description: "In place of the model's own instruction.",
+    description: "In place of the model's own instruction; cross-encoders read none.",
   }),
 }).annotate({
   identifier: "RerankRequest",
@@ -55,7 +56,8 @@ export const RerankReply = Schema.Struct({
     Schema.Struct({
       index: Schema.Int.annotate({ description: "Position in `documents`." }),
       relevance_score: Schema.Finite.annotate({
-        description: "0 to 1; often low, so go by the order.",
+        description:
+          "0 to 1, of the document's best window; 0 for one without text. Often low, so go by the order.",
       }),
       document: Schema.optionalKey(DocumentObject),
     }),

@@ -24,7 +24,18 @@ const scoreOf = (query: string, document: string): number => {
   return [...wanted].filter((word) => found.has(word)).length / Math.max(1, wanted.size)
 }
 
-/** Scores by shared words. One step for each document, the last one first. */
+const windowsOf = (
+  document: string,
+  room: number,
+  { maxDocumentTokens, maxDocumentWindows }: RerankRequest,
+): readonly (readonly string[])[] => {
+  const tokens = fakeTokens(document).slice(0, maxDocumentTokens)
+  return Array.from({ length: Math.ceil(tokens.length / room) }, (_, i) =>
+    tokens.slice(i * room, (i + 1) * room),
+  ).slice(0, maxDocumentWindows)
+}
+
+/** Scores by shared words, the best window of a document. One step for each document, the last one first. */
 export const fakeRerankModel = (script: FakeRerankScript = {}): FakeRerankModel => {
   const entry = fakeEntry("rerank", script.entry)
   const runs: FakeRun<RerankRequest>[] = []
@@ -40,9 +51,10 @@ export const fakeRerankModel = (script: FakeRerankScript = {}): FakeRerankModel 
         )
       let inputTokens = 0
       const steps = [...request.documents.entries()].reverse().map(([index, document]) => {
-        const kept = fakeTokens(document).slice(0, room)
-        inputTokens += entry.contextTokens - room + kept.length
-        const event: RerankEvent = { index, score: scoreOf(request.query, kept.join("")) }
+        const windows = windowsOf(document, room, request)
+        inputTokens += windows.length * (entry.contextTokens - room) + windows.flat().length
+        const scores = windows.map((window) => scoreOf(request.query, window.join("")))
+        const event: RerankEvent = { index, score: Math.max(0, ...scores) }
         return { events: [event], usage: usageOf({ inputTokens, searchUnits: 1 }) }
       })
       return {

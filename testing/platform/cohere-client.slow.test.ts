@@ -44,6 +44,30 @@ it("of version 2 ranks strings, with the tokens of a document that it asks for b
     maxTokensPerDoc: 4_096,
   })
   expect(results.map(({ index }) => index)).toEqual([1])
+  const cut = await v2.rerank({
+    ...common,
+    documents: ["a car, and a red apple", "red"],
+    maxTokensPerDoc: 2,
+  })
+  expect(cut.results.map(({ index }) => index)).toEqual([1, 0])
+})
+
+it("of either version sends up to 64 documents with text or none, and learns what is wrong", async () => {
+  for (const client of [v1, v2]) {
+    const { results } = await client.rerank({ ...common, documents: ["", " ", "red"] })
+    expect(results.map(({ index }) => index)).toEqual([2, 0, 1])
+    const refused = (more: { query?: string; documents: string[] }) =>
+      expect(client.rerank({ ...common, ...more })).rejects
+    await refused({ documents: Array(65).fill("red") }).toMatchObject({
+      statusCode: 400,
+      body: { error: { param: "documents" } },
+    })
+    for (const query of ["", " \n"])
+      await refused({ query, documents: ["red"] }).toMatchObject({
+        statusCode: 400,
+        body: { error: { code: "invalid_request_error", param: "query" } },
+      })
+  }
 })
 
 it("is refused by name what would change the order and can't be kept", async () => {
@@ -51,10 +75,5 @@ it("is refused by name what would change the order and can't be kept", async () 
   await expect(byTitle).rejects.toMatchObject({
     statusCode: 400,
     body: { error: { code: "unsupported_parameter", param: "rank_fields" } },
-  })
-  const cut = v2.rerank({ ...common, documents: ["a red apple"], maxTokensPerDoc: 2 })
-  await expect(cut).rejects.toMatchObject({
-    statusCode: 400,
-    body: { error: { code: "unsupported_parameter", param: "max_tokens_per_doc" } },
   })
 })

@@ -11,7 +11,8 @@ export interface EmbedTextsInput {
 // each thread of the pool has its own
 const loaded = new Map<string, Tokenizer>()
 
-const tokenizerIn = (folder: string): Tokenizer => {
+/** The tokenizer of an encoder's folder. */
+export const tokenizerIn = (folder: string): Tokenizer => {
   const known = loaded.get(folder)
   if (known) return known
   const tokenizer = Tokenizer.fromFile(join(folder, "tokenizer.json"))

@@ -1,5 +1,6 @@
 import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
-import { type RerankPromptRequest, type RerankPrompts, rerankPrompts } from "./rerank-prompt.ts"
+import type { ReadParts } from "./document-windows.ts"
+import { type RerankPromptRequest, rerankPrompts } from "./rerank-prompt.ts"
 
 export interface RerankPromptInput extends RerankPromptRequest {
   /** Folder of the built graph, in which the tokenizer is stored. */
@@ -7,5 +8,8 @@ export interface RerankPromptInput extends RerankPromptRequest {
 }
 
 /** Runs in the thread pool. */
-export default ({ folder, ...request }: RerankPromptInput): Promise<RerankPrompts> =>
+export default ({
+  folder,
+  ...request
+}: RerankPromptInput): Promise<ReadParts<readonly Int32Array[]>> =>
   rerankPrompts(loadChatTokenizer(folder), request)

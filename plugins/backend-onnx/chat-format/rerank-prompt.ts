@@ -1,133 +1,113 @@
 import type { ChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
-import { chatPrompt, type Prompt } from "./chat-prompt.ts"
+import {
+  type DocumentPart,
+  nextPart,
+  type ReadPart,
+  type ReadParts,
+  tokenizedPart,
+} from "./document-windows.ts"
+import { type QuestionPrompt, questionPrompt, type RerankQuestion } from "./rerank-template.ts"
 
-export interface RerankPromptRequest {
-  readonly query: string
-  readonly documents: readonly string[]
-  readonly instruction: string
+export interface RerankPromptRequest extends RerankQuestion {
+  readonly parts: readonly DocumentPart[]
   readonly contextTokens: number
 }
 
-/** `queryTooLong`: a lower bound of the tokens of the prompt without a document. */
-export type RerankPrompts =
-  | { readonly prompts: readonly Int32Array[] }
-  | { readonly queryTooLong: number }
-  | { readonly refused: string }
+class Refused extends Error {}
 
-const system = (instruction: string) =>
-  `${instruction}. Judge whether the document meets the query. Answer only "yes" or "no".`
-
-const question = (query: string, document: string) =>
-  `Query: ${query}\nDocument: ${document}\nIs the document about "${query}"? Answer yes or no.`
-
-/**
- * One relevant and one irrelevant document, a prefix that all prompts of a request share. Picked by
- * trial on twenty queries, for a model of 135 million
- * parameters; the README has the figures and what they are worth.
- */
-const examples = [
-  {
-    query: "how tall is Mount Everest",
-    document: "Mount Everest rises 8,849 metres above sea level.",
-    answer: "yes",
-  },
-  {
-    query: "how tall is Mount Everest",
-    document:
-      "Beginners improve fastest by playing slow games of chess and solving tactics puzzles.",
-    answer: "no",
-  },
-]
-
-const promptOf = (
-  chat: ChatTokenizer,
-  request: RerankPromptRequest,
-  document: string,
-): Promise<Prompt> =>
-  chatPrompt(
-    chat,
-    {
-      messages: [
-        { role: "system", content: system(request.instruction) },
-        ...examples.flatMap((example) => [
-          { role: "user", content: question(example.query, example.document) },
-          { role: "assistant", content: example.answer },
-        ]),
-        { role: "user", content: question(request.query, document) },
-      ],
-    },
-    // longer documents are truncated here rather than refused there
-    Number.POSITIVE_INFINITY,
-  )
-
-const withoutHalfCharacter = (text: string): string => text.replace(/[\ud800-\udbff]$/, "")
-
-/** Returns the document's first `tokens` tokens, as text. */
-const cut = async (chat: ChatTokenizer, document: string, tokens: number): Promise<string> => {
-  if (tokens < 1) return ""
-  const encoded = await chat.tokenizer.encode(document, null, { addSpecialTokens: false })
-  const end = encoded.getOffsets()[tokens - 1]?.[1]
-  // offsets count code points
-  return end === undefined ? document : Array.from(document).slice(0, end).join("")
+const idsOf = (prompt: QuestionPrompt): Int32Array => {
+  if ("ids" in prompt) return prompt.ids
+  throw new Refused(prompt.refused)
 }
 
 /** Few texts have more characters a token. */
 const likelyCharacters = 8
 
-/**
- * Truncates a document until its prompt fits. Cutting may change how the last word is tokenized, so
- * the tokens are counted again.
- */
-const fitted = async (
-  chat: ChatTokenizer,
-  request: RerankPromptRequest,
-  document: string,
-  capacity: number,
-): Promise<Prompt> => {
-  // as long as it fits, more is tokenized, up to what can't fit in any way
-  let characters = capacity * likelyCharacters
-  let start = withoutHalfCharacter(document.slice(0, characters))
-  let prompt = await promptOf(chat, request, start)
-  while (
-    "ids" in prompt &&
-    prompt.ids.length <= request.contextTokens &&
-    characters < Math.min(document.length, capacity * chat.format.longestTokenBytes)
-  ) {
-    characters *= 4
-    start = withoutHalfCharacter(document.slice(0, characters))
-    prompt = await promptOf(chat, request, start)
+/** Tokens that are left free, as a cut changes how the words around it are tokenized. */
+const marginOf = (capacity: number): number => Math.min(16, Math.floor(capacity / 8))
+
+const withoutHalfCharacters = (text: string): string =>
+  text.replace(/^[\udc00-\udfff]/, "").replace(/[\ud800-\udbff]$/, "")
+
+/** The prompts of one request. */
+class Prompts {
+  private readonly chat: ChatTokenizer
+  private readonly request: RerankPromptRequest
+  private readonly capacity: number
+
+  constructor(chat: ChatTokenizer, request: RerankPromptRequest, capacity: number) {
+    this.chat = chat
+    this.request = request
+    this.capacity = capacity
   }
-  for (
-    let kept = capacity;
-    "ids" in prompt && prompt.ids.length > request.contextTokens && kept > 0;
-  ) {
-    prompt = await promptOf(chat, request, await cut(chat, start, kept))
-    if ("ids" in prompt) kept -= Math.max(1, prompt.ids.length - request.contextTokens)
+
+  private async of(document: string): Promise<Int32Array> {
+    return idsOf(await questionPrompt(this.chat, this.request, document))
   }
-  return prompt
+
+  async read(part: DocumentPart): Promise<ReadPart<readonly Int32Array[]>> {
+    if (!part.text.trim()) return { windows: [] }
+    const whole = await this.wholeOf(part)
+    if (whole) return { windows: [[whole]] }
+    const tokenized = await tokenizedPart(
+      this.chat.tokenizer,
+      part,
+      this.capacity - marginOf(this.capacity),
+    )
+    const windows: (readonly Int32Array[])[] = []
+    for (const { from, to } of tokenized.windows) {
+      const text = part.text.slice(tokenized.unitsBefore(from), tokenized.unitsBefore(to))
+      windows.push([await this.fitted(text, to - from)])
+    }
+    const next = nextPart(tokenized, part)
+    return { windows, ...(next && { next }) }
+  }
+
+  /** The prompt of the whole document, where it fits. */
+  private async wholeOf(part: DocumentPart): Promise<Int32Array | undefined> {
+    const { text, goesOn, maxTokens } = part
+    // a token has at least one byte
+    const mayBeCut = maxTokens < this.capacity && Buffer.byteLength(text) > maxTokens
+    if (goesOn || mayBeCut || text.length > this.capacity * likelyCharacters) return undefined
+    const ids = await this.of(text)
+    return ids.length <= this.request.contextTokens ? ids : undefined
+  }
+
+  /** Shortens a window that the cuts made longer, at its end. */
+  private async fitted(window: string, tokens: number): Promise<Int32Array> {
+    const { contextTokens } = this.request
+    let text = withoutHalfCharacters(window)
+    let ids = await this.of(text)
+    for (let kept = tokens; ids.length > contextTokens && kept > 0; ) {
+      kept -= ids.length - contextTokens
+      text = withoutHalfCharacters(
+        text.slice(0, Math.floor((window.length * Math.max(0, kept)) / tokens)),
+      )
+      ids = await this.of(text)
+    }
+    return ids
+  }
 }
 
 /**
- * Asks a yes-or-no question about each document. A document that does not fit is truncated at its
- * end.
+ * Asks a yes-or-no question about each document, or about each window of one that does not fit.
  */
 export const rerankPrompts = async (
   chat: ChatTokenizer,
   request: RerankPromptRequest,
-): Promise<RerankPrompts> => {
-  const atLeast = Math.ceil(
-    Buffer.byteLength(request.query + request.instruction) / chat.format.longestTokenBytes,
-  )
-  if (atLeast > request.contextTokens) return { queryTooLong: atLeast }
-  const empty = await promptOf(chat, request, "")
-  if (!("ids" in empty)) return { refused: "refused" in empty ? empty.refused : "too long" }
-  const capacity = request.contextTokens - empty.ids.length
-  if (capacity < 1) return { queryTooLong: empty.ids.length }
-  const prompts: Int32Array[] = []
-  for (const document of request.documents) {
-    const prompt = await fitted(chat, request, document, capacity)
-    if (!("ids" in prompt)) return { refused: "refused" in prompt ? prompt.refused : "too long" }
-    prompts.push(prompt.ids.length > request.contextTokens ? empty.ids : prompt.ids)
+): Promise<ReadParts<readonly Int32Array[]>> => {
+  const { query, instruction, contextTokens } = request
+  const atLeast = Math.ceil(Buffer.byteLength(query + instruction) / chat.format.longestTokenBytes)
+  if (atLeast > contextTokens) return { queryTooLong: atLeast }
+  try {
+    const empty = idsOf(await questionPrompt(chat, request, ""))
+    if (empty.length >= contextTokens) return { queryTooLong: empty.length }
+    const prompts = new Prompts(chat, request, contextTokens - empty.length)
+    const parts: ReadPart<readonly Int32Array[]>[] = []
+    for (const part of request.parts) parts.push(await prompts.read(part))
+    return { parts }
+  } catch (cause) {
+    if (cause instanceof Refused) return { refused: cause.message }
+    throw cause
   }
-  return { prompts }
 }

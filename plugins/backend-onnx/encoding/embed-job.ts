@@ -1,11 +1,5 @@
+import type { TokenPair } from "../chat-format/rerank-pairs.ts"
 import type { StageTime } from "../worker/protocol.ts"
-
-/** Two texts as token ids, special tokens included, as cross-encoders read them. */
-export interface TokenPair {
-  readonly ids: Int32Array
-  /** Where the second text begins: its first token has the second segment (token type). */
-  readonly secondFrom: number
-}
 
 /** A text as token ids, special tokens included, or a pair. */
 export type EncoderInput = Int32Array | TokenPair

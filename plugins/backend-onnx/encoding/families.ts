@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { configFile } from "../architectures/folder-config.ts"
 import { type Metadata, textIn, textsIn } from "../weights/gguf-metadata.ts"
@@ -45,6 +46,10 @@ export interface FolderEncoder {
 const isClassifier = (json: Metadata): boolean =>
   json.has("architectures") &&
   textsIn(json, "architectures").some((name) => name.endsWith("ForSequenceClassification"))
+
+/** Whether a path is a folder with a sequence classifier. Throws `ModelFileError`. */
+export const isClassifierFolder = (path: string): boolean =>
+  existsSync(join(path, configFile)) && isClassifier(readJson(path, configFile))
 
 /** Labels are named; older files have none, or a number. */
 const checkLabels = (json: Metadata): void => {

@@ -49,6 +49,8 @@ export interface GenerateRequest {
 /** Asks how much likelier than no the model would answer yes to each prompt. */
 export interface ScoreRequest {
   readonly kind: "score"
+  /** Whose prefix cache the request reads and writes. */
+  readonly owner: string
   readonly prompts: readonly Int32Array[]
   readonly yesTokens: readonly number[]
   readonly noTokens: readonly number[]
@@ -77,6 +79,12 @@ export type DecoderEvent = { readonly answer?: number } & (
   | { readonly type: "score"; readonly index: number; readonly score: number }
 )
 
+/** The tokens of a word: that of its plain spelling, and of all spellings. */
+export interface Spellings {
+  readonly one: readonly number[]
+  readonly all: readonly number[]
+}
+
 export interface DecoderInfo {
   /** Folder of the built graph, in which the tokenizer is stored too. */
   readonly folder: string
@@ -95,6 +103,7 @@ export interface DecoderInfo {
   readonly digest?: string
   /** Digests of the files of adapters, by their ids. */
   readonly adapterDigests: Readonly<Record<string, string>>
-  readonly yesTokens: readonly number[]
-  readonly noTokens: readonly number[]
+  /** Tokens that say yes, and no. */
+  readonly yesTokens: Spellings
+  readonly noTokens: Spellings
 }

@@ -99,7 +99,10 @@ export const openDecoderEngine = async (
     constraints,
     textEncoder: new TextToTokenEncoder(vocabulary, bytesOf),
   }
-  const words = (word: string) => decoder.idsOf(spellings(word))
+  const words = (word: string) => ({
+    one: decoder.idsOf([word]),
+    all: decoder.idsOf(spellings(word)),
+  })
   return {
     info: {
       folder,

@@ -16,36 +16,77 @@ const sharedPrefix = (a: Int32Array, b: Int32Array): number => {
   return length
 }
 
+const none = new Int32Array()
+
+/** The length of what all begin with; of one alone, its own. */
+const commonPrefix = ([first = none, ...others]: readonly Int32Array[]): number =>
+  others.reduce((least, ids) => Math.min(least, sharedPrefix(first, ids)), first.length)
+
 /**
- * Scores prompts one after the other by P(yes) / (P(yes) + P(no)) of the next token; the prefix
- * that a prompt shares with the one before it (instruction and query) is not computed again.
+ * Scores prompts one after the other by P(yes) / (P(yes) + P(no)) of the next token. The prefix
+ * that they share (instruction and query) is computed once: it is taken from the prefix cache, or
+ * stays from the prompt before. A score has the same bits whatever was read before it: where the
+ * session's numbers depend on chunks, only whole ones are taken over.
  */
 export class ScoreJob {
   readonly isPrefilling = true
   private readonly model: Model
   private readonly request: ScoreRequest
   private readonly emit: (event: DecoderEvent) => void
+  private readonly longest: number
   private cache: KvCache
+  /** The tokens of which the cache has the first ones. */
+  private cached: Int32Array = none
   private index = 0
   private before = 0
+  private begun = false
 
   constructor(model: Model, request: ScoreRequest, emit: (event: DecoderEvent) => void) {
     this.model = model
     this.request = request
     this.emit = emit
+    this.longest = Math.max(...request.prompts.map((ids) => ids.length))
     this.cache = this.newCache(request.prompts[0]?.length ?? 0)
   }
 
   private newCache(reach: number): KvCache {
-    const longest = Math.max(...this.request.prompts.map((ids) => ids.length))
-    return this.model.session.newCache(longest, { reach })
+    this.cached = none
+    return this.model.session.newCache(this.longest, { reach })
+  }
+
+  /** Keys that were rotated in different ways are never mixed. */
+  private get owner(): string {
+    return this.cache.isLong ? `${this.request.owner}\nlong` : this.request.owner
+  }
+
+  private whole(tokens: number): number {
+    return this.model.session.isInvariant ? tokens : tokens - (tokens % prefillChunk)
+  }
+
+  /** Takes over as many tokens as possible; the last one is computed again, for its logits. */
+  private begin(ids: Int32Array): void {
+    const { prefixes, session } = this.model
+    if (this.cache.isLong !== session.isLong(ids.length)) this.cache = this.newCache(ids.length)
+    const most = ids.length - 1
+    const found = prefixes.find(this.owner, ids, {
+      most,
+      ...(!session.isInvariant && { multipleOf: prefillChunk }),
+      breakpoints: [],
+    })
+    const own = this.whole(Math.min(sharedPrefix(this.cached, ids), this.cache.length, most))
+    this.cache.rewind(own >= found.tokens ? own : 0)
+    if (own < found.tokens) found.restoreInto(this.cache)
+    this.cached = ids
+    this.begun = true
   }
 
   async prefill(): Promise<boolean> {
     const ids = this.request.prompts[this.index]!
-    const chunk = ids.subarray(this.cache.length, this.cache.length + prefillChunk)
-    const isLast = this.cache.length + chunk.length === ids.length
-    const logits = await this.model.session.forward(this.cache, chunk, isLast)
+    if (!this.begun) this.begin(ids)
+    const from = this.cache.length
+    const to = Math.min(ids.length, (Math.floor(from / prefillChunk) + 1) * prefillChunk)
+    const isLast = to === ids.length
+    const logits = await this.model.session.forward(this.cache, ids.subarray(from, to), isLast)
     if (!isLast) return false
     this.finishPrompt(ids, logits)
     return this.index === this.request.prompts.length
@@ -56,6 +97,7 @@ export class ScoreJob {
   release(): void {}
 
   private finishPrompt(ids: Int32Array, logits: Float32Array): void {
+    const { prompts, yesTokens, noTokens } = this.request
     this.before += ids.length
     this.emit({
       type: "prefilled",
@@ -64,17 +106,16 @@ export class ScoreJob {
       cacheWriteTokens: 0,
     })
     assertLogits(logits)
-    const [yes, no] = [
-      logSumExp(logits, this.request.yesTokens),
-      logSumExp(logits, this.request.noTokens),
-    ]
+    const [yes, no] = [logSumExp(logits, yesTokens), logSumExp(logits, noTokens)]
     this.emit({ type: "score", index: this.index, score: 1 / (1 + Math.exp(no - yes)) })
+    // documents are rarely read twice
+    if (this.index === 0)
+      this.model.prefixes.keep(this.owner, this.cache, {
+        ids,
+        tokens: this.whole(commonPrefix(prompts)),
+        breakpoints: [],
+      })
     this.index++
-    const next = this.request.prompts[this.index]
-    if (!next) return
-    if (this.cache.isLong !== this.model.session.isLong(next.length))
-      this.cache = this.newCache(next.length)
-    // the last token is computed again, for its logits
-    else this.cache.rewind(Math.min(sharedPrefix(ids, next), next.length - 1))
+    this.begun = false
   }
 }

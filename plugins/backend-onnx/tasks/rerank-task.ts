@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type {
   ModelContext,
@@ -12,118 +12,113 @@ import type { ModelId } from "../../../core/services/ids.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { usageOf } from "../../../core/usage.ts"
-import { grouped, oneAtATime } from "../chat-format/long-texts.ts"
-import { inPool, timedTokenize } from "../chat-format/pool.ts"
-import type { RerankPrompts } from "../chat-format/rerank-prompt.ts"
-import type { RerankPromptInput } from "../chat-format/rerank-prompt-job.ts"
-import type { DecoderEvent, DecoderInfo, DecoderRequest } from "../generation/decoder-jobs.ts"
-import type { Engine } from "../worker/host.ts"
+import { timedTokenize } from "../chat-format/pool.ts"
+import type { RunOptions } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
+import { DocumentScores, type ScoredWindow } from "./document-scores.ts"
+import { type ReadJob, readDocuments } from "./read-documents.ts"
 
-export interface RerankTaskDeps {
-  readonly id: ModelId
-  readonly engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo>
+/** A model that scores sequences of query and document, as an engine of its kind runs them. */
+export interface RerankScorer<Input, Event> {
+  /** The longest query, in tokens. */
   readonly contextTokens: number
-  /** The instruction of requests that bring none. */
-  readonly instruction: string
+  /** The longest sequence, in tokens. */
+  readonly windowTokens: number
+  readonly read: (request: RerankRequest) => ReadJob<Input>
+  tokensOf(input: Input): number
+  availableFor(
+    wait: Pick<RunOptions<never, never>, "priority" | "waitMs">,
+  ): Effect.Effect<void, ApiError>
+  run<Out>(
+    inputs: readonly Input[],
+    context: ModelContext,
+    options: RunOptions<Event, Out>,
+  ): Stream.Stream<Out, ApiError>
+  /** The score, 0 to 1, of one of the inputs; undefined: the event has none. */
+  scoreIn(event: Event): { readonly index: number; readonly score: number } | undefined
+}
+
+export interface RerankServices {
   readonly workers: Workers
   readonly clock: Clock
   readonly log: Log
 }
 
-/**
- * Translates engine events to rerank events; a request is one search unit, from its first computed
- * tokens on.
- */
-const translator =
-  (id: ModelId, context: ModelContext) =>
-  (event: DecoderEvent | StageTime): readonly RerankEvent[] | undefined => {
-    switch (event.type) {
-      case "time":
-        context.time(event.stage, event.durationMs)
-        return undefined
-      case "prefilled":
-        context.meter(id, usageOf({ inputTokens: event.inputTokens, searchUnits: 1 }))
-        return undefined
-      case "score":
-        return [{ index: event.index, score: event.score }]
-      default:
-        return undefined
-    }
-  }
+/** A document without text meets no query. */
+const blankScore = 0
 
-/** Many documents are tokenized in several jobs: in one they would hold up others. */
-const inPieces = (
-  input: RerankPromptInput,
-  tokenize: (input: RerankPromptInput) => Effect.Effect<RerankPrompts, ApiError>,
-): Effect.Effect<RerankPrompts, ApiError> => {
-  const groups = grouped(input.documents, (document) => document.length)
-  if (groups.length === 1) return tokenize(input)
-  return Effect.gen(function* () {
-    const prompts: Int32Array[] = []
-    for (const documents of groups) {
-      const found = yield* oneAtATime(tokenize({ ...input, documents }))
-      if (!("prompts" in found)) return found
-      prompts.push(...found.prompts)
-    }
-    return { prompts }
-  })
-}
+const isTime = (event: { readonly type: string }): event is StageTime => event.type === "time"
 
 /**
- * The rerank task of a decoder engine: scores a document by how much likelier the model answers yes
- * than no.
+ * The rerank task of a scorer. Documents are read in windows, whose best score counts; a request is
+ * one search unit, from its first score on, and the tokens of all windows are metered.
  */
-export const makeRerankTask = (deps: RerankTaskDeps): Task<RerankRequest, RerankEvent> => {
-  const { id, engine, contextTokens, workers, clock, log } = deps
-  const promptsOf = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {
-    const { query, documents } = request
-    const input: RerankPromptInput = {
-      folder: engine.info.folder,
-      query,
-      documents,
-      instruction: request.instruction ?? deps.instruction,
-      contextTokens,
-    }
+export const makeRerankTask = <Input, Event extends { readonly type: string }>(
+  { id, clock }: { readonly id: ModelId; readonly clock: Clock },
+  scorer: RerankScorer<Input, Event>,
+): Task<RerankRequest, RerankEvent> => {
+  const windowsOf = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {
     const result = yield* timedTokenize(
       clock,
       context,
-      inPieces(input, (piece) =>
-        inPool<RerankPromptInput, RerankPrompts>(workers, log, "rerank-prompt-job", piece),
-      ),
+      readDocuments(request, scorer.windowTokens, scorer.read(request)),
     )
-    if ("prompts" in result) return result.prompts
+    if ("windows" in result) return result.windows
     if ("refused" in result)
       return yield* apiError(
         "invalid_request_error",
         `The model's template can't take this query: ${result.refused}`,
         { param: "query" },
       )
-    const { queryTooLong } = result
     return yield* apiError(
       "context_length_exceeded",
-      `The query with its instruction has ${queryTooLong} tokens or more; the model's window is ${contextTokens} tokens.`,
-      {
-        param: "query",
-      },
+      `The query with its instruction has ${result.queryTooLong} tokens or more; the model's window is ${scorer.contextTokens} tokens.`,
+      { param: "query" },
     )
   })
+  const runOf = (
+    windows: readonly ScoredWindow<Input>[],
+    context: ModelContext,
+  ): Stream.Stream<RerankEvent, ApiError> => {
+    const inputs = windows.flatMap((window) => window.inputs)
+    const scores = new DocumentScores(windows)
+    let inputTokens = 0
+    const translate = (event: Event | StageTime): readonly RerankEvent[] | undefined => {
+      if (isTime(event)) {
+        context.time(event.stage, event.durationMs)
+        return undefined
+      }
+      const scored = scorer.scoreIn(event)
+      if (!scored) return undefined
+      inputTokens += scorer.tokensOf(inputs[scored.index]!)
+      context.meter(id, usageOf({ inputTokens, searchUnits: 1 }))
+      const whole = scores.take(scored.index, scored.score)
+      return whole && [whole]
+    }
+    return scorer.run(inputs, context, {
+      account: context.tenant.account,
+      priority: context.priority,
+      waitMs: Number.POSITIVE_INFINITY,
+      timeoutMs: () => context.deadlineMs - clock.nowMs(),
+      translate,
+    })
+  }
   const plan = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {
-    yield* engine.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
-    const prompts = yield* promptsOf(request, context)
-    const { yesTokens, noTokens } = engine.info
-    const run = engine.run(
-      { kind: "score", prompts, yesTokens, noTokens },
-      {
-        account: context.tenant.account,
-        priority: context.priority,
-        waitMs: Number.POSITIVE_INFINITY,
-        timeoutMs: () => context.deadlineMs - clock.nowMs(),
-        translate: translator(id, context),
-      },
-    )
-    const inputTokens = prompts.reduce((sum, ids) => sum + ids.length, 0)
-    const planned: ModelPlan<RerankEvent> = { bound: usageOf({ inputTokens, searchUnits: 1 }), run }
+    yield* scorer.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
+    const windows = yield* windowsOf(request, context)
+    const read = new Set(windows.map(({ document }) => document))
+    const blank = [...request.documents.keys()].filter((index) => !read.has(index))
+    const blanks = Stream.fromIterable(blank.map((index) => ({ index, score: blankScore })))
+    const free = Stream.fromEffect(
+      Effect.sync(() => context.meter(id, usageOf({ searchUnits: 1 }))),
+    ).pipe(Stream.drain)
+    const inputTokens = windows
+      .flatMap(({ inputs }) => inputs)
+      .reduce((sum, input) => sum + scorer.tokensOf(input), 0)
+    const planned: ModelPlan<RerankEvent> = {
+      bound: usageOf({ inputTokens, searchUnits: 1 }),
+      run: Stream.concat(windows.length ? runOf(windows, context) : free, blanks),
+    }
     return planned
   })
   return { plan }

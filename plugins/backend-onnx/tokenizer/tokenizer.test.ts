@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
 import { chatPrompt, type Prompt } from "../chat-format/chat-prompt.ts"
 import { controlGuard } from "../chat-format/control-guard.ts"
+import type { DocumentPart } from "../chat-format/document-windows.ts"
 import { rerankPrompts } from "../chat-format/rerank-prompt.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
@@ -131,39 +132,69 @@ test("a prompt that can't fit is refused before it is tokenized", async () => {
 })
 
 describe("rerank prompts", () => {
-  const ask = { query: "the query", instruction: "i", contextTokens: 1200 }
+  const ask = {
+    query: "the query",
+    instruction: "i",
+    template: "chat",
+    contextTokens: 1200,
+  } as const
+  const all = { goesOn: false, maxTokens: 1e9, maxWindows: 1e9, maxSequences: 1e9 }
+  const promptsOf = async (text: string, part: Partial<DocumentPart> = {}) => {
+    const result = await rerankPrompts(chat, { ...ask, parts: [{ ...all, ...part, text }] })
+    if (!("parts" in result)) throw new Error("refused")
+    return result.parts[0]!.windows.map(([ids]) => ids!)
+  }
+  const documentIn = (prompt: Int32Array): string => {
+    const text = shown(prompt)
+    return text.slice(text.lastIndexOf("Document: ") + 10, text.lastIndexOf("\nIs the document"))
+  }
+
   test("hold instruction, query and document", async () => {
-    const result = await rerankPrompts(chat, { ...ask, documents: ["one", "two"] })
-    if (!("prompts" in result)) throw new Error("refused")
-    expect(result.prompts.map(shown)[1]).toContain(
+    const [prompt] = await promptsOf("two")
+    expect(shown(prompt!)).toContain(
       'Query: the query\nDocument: two\nIs the document about "the query"?',
     )
+    expect(await promptsOf(" \n\u3000")).toEqual([])
   })
 
-  test("a document is cut at its end, to the last token that fits", async () => {
+  test("a document that does not fit is read in windows, which leave nothing out", async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.string({ unit: "grapheme", minLength: 200, maxLength: 900 }),
+        fc.string({ unit: "grapheme", minLength: 200, maxLength: 2_000 }),
         async (document) => {
-          const result = await rerankPrompts(chat, { ...ask, documents: [document] })
-          if (!("prompts" in result)) throw new Error("refused")
-          const text = shown(result.prompts[0]!)
-          const kept = text.slice(
-            text.lastIndexOf("Document: ") + 10,
-            text.lastIndexOf("\nIs the document"),
-          )
-          expect(result.prompts[0]!.length).toBeLessThanOrEqual(1200)
-          expect(document.startsWith(kept)).toBe(true)
-          // at most one character of four tokens is left out beside what does not fit
-          expect(result.prompts[0]!.length).toBeGreaterThan(kept === document ? 0 : 1190)
+          if (!document.trim()) return
+          let read = 0
+          for (const prompt of await promptsOf(document)) {
+            expect(prompt.length).toBeLessThanOrEqual(1200)
+            const window = documentIn(prompt)
+            const at = document.lastIndexOf(window, read)
+            expect(at).toBeGreaterThanOrEqual(0)
+            read = Math.max(read, at + window.length)
+          }
+          expect(read).toBe(document.length)
         },
       ),
       { numRuns: runs(50) },
     )
   })
 
+  test("what a request does not want to have read is not", async () => {
+    const text = "the query and the answer ".repeat(100)
+    expect(await promptsOf(text)).toHaveProperty("length", 4)
+    expect(await promptsOf(text, { maxWindows: 1 })).toHaveProperty("length", 1)
+    expect(await promptsOf(text, { maxSequences: 1 })).toHaveProperty("length", 1)
+    const [few, ...more] = await promptsOf(text, { maxTokens: 10 })
+    expect([text.startsWith(documentIn(few!)), documentIn(few!).length < 60, more]).toEqual([
+      true,
+      true,
+      [],
+    ])
+  })
+
   test("a query that does not fit is refused", async () => {
-    const result = await rerankPrompts(chat, { ...ask, query: "q".repeat(600), documents: ["d"] })
-    expect(result).toHaveProperty("queryTooLong")
+    const parts = [{ ...all, text: "d" }]
+    expect(await rerankPrompts(chat, { ...ask, query: "q".repeat(600), parts })).toHaveProperty(
+      "queryTooLong",
+    )
   })
 })
