@@ -5,65 +5,16 @@ import { Tokenizer } from "tokenizers"
 import { afterAll, describe, expect, test } from "vitest"
 import { embedTexts } from "../chat-format/embed-texts.ts"
 import { encoderFolder } from "../testing/fixtures.ts"
-import type { EncoderOptions } from "../worker/protocol.ts"
-import type { EmbedJobEvent, EncoderInput } from "./embed-job.ts"
+import { expectedEncoder, openEncoder, outputsOf } from "../testing/open-encoder.ts"
+import { ModelFileError } from "../weights/model-file-error.ts"
 import { folderEncoder } from "./families.ts"
-import { openEncoderEngine } from "./open-encoder-engine.ts"
 import { spaceDimensions, stackedRotations } from "./stacked-rotations.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-encoders-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-/** See fixtures/make-encoders.py. */
-interface Expected {
-  readonly texts?: readonly {
-    readonly text: string
-    readonly ids: readonly number[]
-    readonly vector: readonly number[]
-  }[]
-  readonly pooled?: Readonly<Record<string, readonly (readonly number[])[]>>
-  readonly pairs?: readonly {
-    readonly ids: readonly number[]
-    readonly secondFrom: number
-    readonly logit: number
-  }[]
-}
-
-const expectedOf = (name: string) =>
-  JSON.parse(readFileSync(join(encoderFolder(name), "expected.json"), "utf8")) as Expected
-
-const open = (path: string, precision: "fp32" | "int8" = "fp32", encoder: EncoderOptions = {}) =>
-  openEncoderEngine(
-    {
-      kind: "encoder",
-      path,
-      precision,
-      encoder,
-      graphs: join(root, "graphs"),
-      threads: 1,
-      slots: 1,
-      kvBytes: 0,
-      prefixCacheBytes: 0,
-      speculation: false,
-    },
-    () => {},
-  )
-
-/** What an encoder makes of texts in one request. */
-const outputsOf = async (
-  engine: Awaited<ReturnType<typeof open>>,
-  texts: readonly EncoderInput[],
-): Promise<readonly Float32Array[]> => {
-  const vectors: Float32Array[] = []
-  const job = engine.start({ texts }, (event: EmbedJobEvent) => {
-    if (event.type === "vector") vectors[event.index] = event.vector
-  })
-  const running = { id: 1, account: "a", priority: "realtime", job } as const
-  let ended = await engine.runner.step([running], ([first]) => first!)
-  while (!ended.length) ended = await engine.runner.step([running], ([first]) => first!)
-  expect(ended[0]!.cause).toBeUndefined()
-  return vectors
-}
+const open = (path: string, options: Parameters<typeof openEncoder>[2] = {}) =>
+  openEncoder(path, join(root, "graphs"), options)
 
 const dot = (a: ArrayLike<number>, b: ArrayLike<number>) =>
   Array.from(a).reduce((sum, value, i) => sum + value * b[i]!, 0)
@@ -87,10 +38,13 @@ test("the window is the shortest that any file names", () => {
 
 const idsOf = (ids: readonly number[]) => Int32Array.from(ids)
 
+/** Families whose graphs differ: each graph costs the quick tests a tenth of a second. */
+const isRounded = ["bert", "bert-int8", "modernbert"]
+
 describe.each(["bert", "bert-int8", "xlm-roberta", "roberta", "modernbert"])(
   "the tiny %s",
   (name) => {
-    const { texts, pooled } = expectedOf(name)
+    const { texts, pooled } = expectedEncoder(name)
 
     test("makes the vectors of sentence-transformers, in company and alone", async () => {
       const engine = await open(encoderFolder(name))
@@ -120,8 +74,8 @@ describe.each(["bert", "bert-int8", "xlm-roberta", "roberta", "modernbert"])(
       )
     })
 
-    test("loses little in 8 bits", async () => {
-      const engine = await open(encoderFolder(name), "int8")
+    test.skipIf(!isRounded.includes(name))("loses little in 8 bits", async () => {
+      const engine = await open(encoderFolder(name), { precision: "int8" })
       const vectors = await outputsOf(
         engine,
         texts!.map(({ ids }) => idsOf(ids)),
@@ -150,7 +104,7 @@ describe.each(["bert", "bert-int8", "xlm-roberta", "roberta", "modernbert"])(
 
 describe.each(["bert", "xlm-roberta", "modernbert"])("the tiny %s classifier", (name) => {
   test("makes the logits of transformers, in company and alone", async () => {
-    const { pairs } = expectedOf(`${name}-classifier`)
+    const { pairs } = expectedEncoder(`${name}-classifier`)
     const engine = await open(encoderFolder(`${name}-classifier`))
     expect(engine.info).toMatchObject({ output: "score", width: 1 })
     const inputs = pairs!.map(({ ids, secondFrom }) => ({ ids: idsOf(ids), secondFrom }))
@@ -161,5 +115,153 @@ describe.each(["bert", "xlm-roberta", "modernbert"])("the tiny %s classifier", (
       expect(Math.abs(alone![0]! - logit)).toBeLessThan(1e-5)
     }
     await engine.close()
+  })
+})
+
+describe("what an entry's options say", () => {
+  const { texts, pooled } = expectedEncoder("modernbert")
+  const inputs = texts!.map(({ ids }) => idsOf(ids))
+
+  test.each([
+    ["cls", "cls"],
+    ["mean", "mean"],
+    ["last", "lasttoken"],
+  ] as const)("pooling %s comes before the files'", async (pooling, mode) => {
+    const engine = await open(encoderFolder("modernbert"), { pooling })
+    const vectors = await outputsOf(engine, inputs)
+    for (const [i, vector] of pooled![mode]!.entries())
+      expect(cosine(unmapped(vectors[i]!, vector.length), vector)).toBeGreaterThan(1 - 1e-6)
+    await engine.close()
+  })
+
+  const isOwnPrefix = async (path: string, matryoshka?: boolean) => {
+    const engine = await open(path, { matryoshka })
+    const vectors = await outputsOf(engine, inputs)
+    await engine.close()
+    const cosines = texts!.flatMap(({ vector }, i) =>
+      [4, 8, 16, 31, 32].map((size) => cosine(vectors[i]!.slice(0, size), vector.slice(0, size))),
+    )
+    return { map: engine.info.map, least: Math.min(...cosines), vectors }
+  }
+
+  test("matryoshka: a prefix is the model's own, and cosines of whole vectors stay", async () => {
+    const { map, least, vectors } = await isOwnPrefix(encoderFolder("modernbert"), true)
+    expect(map).toBe("m1")
+    expect(least).toBeGreaterThan(1 - 1e-6)
+    for (const vector of vectors) expect(Math.hypot(...vector)).toBeCloseTo(1, 5)
+    expect(cosine(vectors[0]!, vectors[1]!)).toBeCloseTo(
+      cosine(texts![0]!.vector, texts![1]!.vector),
+      5,
+    )
+  })
+
+  test("so where config.json names its dimensions, unless the option denies it; else not", async () => {
+    const path = join(root, "matryoshka")
+    cpSync(encoderFolder("modernbert"), path, { recursive: true })
+    changeJson(path, { matryoshka_dimensions: [32, 16] })
+    expect((await isOwnPrefix(path)).least).toBeGreaterThan(1 - 1e-6)
+    expect((await isOwnPrefix(path, false)).least).toBeLessThan(0.9)
+    expect(await isOwnPrefix(encoderFolder("modernbert"))).toMatchObject({ map: "r1" })
+  })
+})
+
+const changeJson = (folder: string, change: object, name = "config.json") => {
+  const path = join(folder, name)
+  const json: object = JSON.parse(readFileSync(path, "utf8"))
+  writeFileSync(path, JSON.stringify(Array.isArray(json) ? change : { ...json, ...change }))
+}
+
+describe("is refused, by file and reason", () => {
+  const cases: readonly (readonly [string, string, (folder: string) => void, RegExp])[] = [
+    [
+      "another family",
+      "bert",
+      (folder) => changeJson(folder, { model_type: "t5" }),
+      /config.json: 'model_type' is 't5'; this backend runs bert, roberta, xlm-roberta/,
+    ],
+    [
+      "another activation",
+      "bert",
+      (folder) => changeJson(folder, { hidden_act: "swish" }),
+      /config.json: its activation is 'swish'/,
+    ],
+    [
+      "other positions",
+      "bert",
+      (folder) => changeJson(folder, { position_embedding_type: "relative_key" }),
+      /'position_embedding_type' is 'relative_key'/,
+    ],
+    [
+      "no positions behind the padding",
+      "xlm-roberta",
+      (folder) => changeJson(folder, { max_position_embeddings: 2 }),
+      /2 positions, of which the first 2 are unused/,
+    ],
+    [
+      "heads that don't fit",
+      "modernbert",
+      (folder) => changeJson(folder, { num_attention_heads: 5 }),
+      /5 heads don't fit a width of 32/,
+    ],
+    [
+      "layers of another kind",
+      "modernbert",
+      (folder) => changeJson(folder, { layer_types: ["a", "b", "c", "d"] }),
+      /a layer of it is 'a'/,
+    ],
+    [
+      "several labels",
+      "bert-classifier",
+      (folder) => changeJson(folder, { id2label: { 0: "no", 1: "yes" } }),
+      /config.json: it is a classifier of 2 labels/,
+    ],
+    [
+      "another size than its tensors",
+      "bert",
+      (folder) => changeJson(folder, { intermediate_size: 96 }),
+      /intermediate.dense.weight' is 48 x 32, its configuration asks for 96 x 32/,
+    ],
+    [
+      "a missing tensor",
+      "modernbert",
+      (folder) => changeJson(folder, { num_hidden_layers: 5 }),
+      /the tensor 'layers.4.attn_norm.weight' is missing/,
+    ],
+    [
+      "a prompt that the pooling leaves out",
+      "bert",
+      (folder) => changeJson(folder, { include_prompt: false }, "1_Pooling/config.json"),
+      /1_Pooling.config.json: it leaves the prompt out/,
+    ],
+    [
+      "a part outside its folder",
+      "roberta",
+      (folder) => changeJson(folder, [{ type: "a.Dense", path: "../../etc" }], "modules.json"),
+      /modules.json: its part 'a.Dense' is in '..\/..\/etc', which is no folder/,
+    ],
+    [
+      "a dense layer of another width",
+      "roberta",
+      (folder) => changeJson(folder, { in_features: 32 }, "2_Dense/config.json"),
+      /2_Dense.config.json: it takes 32 numbers, and is given 64/,
+    ],
+    [
+      "a dense layer without weights",
+      "roberta",
+      (folder) => rmSync(join(folder, "4_Dense/model.safetensors")),
+      /4_Dense: it has neither model.safetensors nor/,
+    ],
+  ]
+  test.each(cases)("%s", async (name, from, change, reason) => {
+    const path = join(root, name)
+    cpSync(encoderFolder(from), path, { recursive: true })
+    change(path)
+    const error: unknown = await open(path).then(
+      () => undefined,
+      (cause: unknown) => cause,
+    )
+    expect(error).toBeInstanceOf(ModelFileError)
+    expect((error as Error).message).toMatch(reason)
+    expect((error as Error).message.startsWith(path)).toBe(true)
   })
 })
