@@ -217,6 +217,8 @@ describe("a wrong field is 400 with its path", () => {
     ["input", { input: many(65, "a") }],
     ["input", { input: many(9, image) }],
     ["input[1]", { input: ["a", ""] }],
+    ["input", { input: " \n" }],
+    ["input[1]", { input: ["a", "\u3000\t"] }],
     ["input[2]", { input: [1, 2, "x"] }],
     ["input[1]", { input: [1, 2.5] }],
     ["input[0]", { input: [-1] }],
@@ -239,6 +241,8 @@ describe("a wrong field is 400 with its path", () => {
     ["input[0].image", { input: [{ type: "image", image: uri(png) }] }],
     ["input[0].image_url", { input: [{ type: "image", image_url: "https://example.com/a.png" }] }],
     ["input[0].image_url", { input: [{ type: "image", image_url: "data:image/png,abc" }] }],
+    ["input[0].image_url", { input: [{ type: "image", image_url: uri(png, "image/svg+xml") }] }],
+    ["input[0].image_url", { input: [{ type: "image", image_url: uri(png, "text/plain") }] }],
     ["input[0].image_url", { input: [{ type: "image_url", image_url: uri(png) }] }],
     [
       "input[0].image_url.url",
@@ -266,6 +270,9 @@ describe("a wrong field is 400 with its path", () => {
     })
     expect((await open().ask({ input: ["a", ""] })).json).toMatchObject({
       message: "input[1]: must not be empty",
+    })
+    expect((await open().ask({ input: ["a", " "] })).json).toMatchObject({
+      message: "input[1]: must not be blank",
     })
     expect((await open().ask({ input: many(65, "a") })).json).toMatchObject({
       message:

@@ -49,10 +49,14 @@ const source = (
     : { field: "image_url.url", text: item.image_url.url, isUri: true }
 }
 
-/** Returns the data of `data:<type>;base64,<data>`. The declared type is ignored. */
+/**
+ * Returns the data of `data:<type>;base64,<data>` of an image; which of the formats it is, its first
+ * bytes say.
+ */
 const dataOf = (uri: string): string | undefined => {
   const comma = uri.slice(0, 256).indexOf(",")
-  return comma > 0 && /^data:[^,]*;base64$/i.test(uri.slice(0, comma))
+  return comma > 0 &&
+    /^data:image\/(png|jpe?g|webp|gif)(;[^,]*)?;base64$/i.test(uri.slice(0, comma))
     ? uri.slice(comma + 1)
     : undefined
 }
@@ -60,7 +64,8 @@ const dataOf = (uri: string): string | undefined => {
 const read = (item: ImageItem): Part | string => {
   const { text, isUri } = source(item)
   const base64 = isUri ? dataOf(text) : text
-  if (base64 === undefined) return "must be a data URI in base64; images are not fetched"
+  if (base64 === undefined)
+    return "must be a data URI of image/png, image/jpeg, image/webp or image/gif in base64; images are not fetched"
   if ((base64.length / 4) * 3 > maxImageBytes + 2) return "must have at most 20 MB"
   if (!isBase64(base64)) return "is not valid base64"
   const bytes = Buffer.from(base64, "base64")

@@ -7,6 +7,10 @@ const maxImages = 8
 const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const filled = Schema.String.check(Schema.isMinLength(1, { message: "must not be empty" }))
 
+const said = filled.check(
+  Schema.makeFilter((text: string) => text.trim() !== "", { message: "must not be blank" }),
+)
+
 const RawImage = Schema.Struct({
   type: Schema.Literal("image"),
   image: filled.annotate({ description: "base64" }),
@@ -63,7 +67,7 @@ const tokenIds = (otherwise: (items: readonly unknown[]) => string | undefined) 
 const TokenIds = tokenIds((items) => (items.length === 0 ? "must not be empty" : undefined))
 type TokenIds = typeof TokenIds.Type
 
-const Item = Schema.Union([filled, TokenIds, ImageItem]).annotate({ message: itemKinds })
+const Item = Schema.Union([said, TokenIds, ImageItem]).annotate({ message: itemKinds })
 export type Item = typeof Item.Type
 type Input = string | TokenIds | readonly Item[]
 
@@ -89,7 +93,7 @@ const wrongCount = (maxInputs: number) => (items: readonly unknown[]) => {
 
 const embeddingsInput = (maxInputs: number) => {
   const counted = Schema.makeFilter(wrongCount(maxInputs))
-  return Schema.Union([filled, tokenIds(wrongCount(maxInputs)), Schema.Array(Item).check(counted)])
+  return Schema.Union([said, tokenIds(wrongCount(maxInputs)), Schema.Array(Item).check(counted)])
 }
 
 /**
