@@ -3,7 +3,6 @@ import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
 import { type ModelHeader, readModelHeader } from "./architectures/model-source.ts"
-import { visionConfig } from "./architectures/vision-config.ts"
 import { templateStyle } from "./chat-format/template-style.ts"
 import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import { windowWithin } from "./generation/kv-bank.ts"
@@ -11,6 +10,7 @@ import type { Precision } from "./onnx/linear.ts"
 import { crossEncoderWindow } from "./open-rerank.ts"
 import { exportIn } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
+import { visionConfig } from "./vision/vision-config.ts"
 
 const megabyte = 2 ** 20
 

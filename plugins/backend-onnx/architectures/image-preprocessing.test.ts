@@ -13,6 +13,7 @@ const exact: PreprocessingDefaults = {
   size: { width: 32, height: 32 },
   mean: [0.5, 0.5, 0.5],
   std: [0.5, 0.5, 0.5],
+  resample: 3,
 }
 const cropped: PreprocessingDefaults = {
   ...exact,

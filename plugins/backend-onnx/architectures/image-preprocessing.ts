@@ -56,6 +56,7 @@ export interface PreprocessingDefaults {
   readonly crop?: Size
   readonly mean: readonly number[]
   readonly std: readonly number[]
+  readonly resample: number
 }
 
 const preprocessorFile = "preprocessor_config.json"
@@ -72,8 +73,8 @@ const kernels: Readonly<Record<number, ImagePreprocessing["kernel"]>> = {
   3: "cubic",
 }
 
-const kernelOf = (json: Metadata): ImagePreprocessing["kernel"] => {
-  const number = numberOr(json, "resample", 3)
+const kernelOf = (json: Metadata, byDefault: number): ImagePreprocessing["kernel"] => {
+  const number = numberOr(json, "resample", byDefault)
   const kernel = kernels[number]
   if (!kernel) throw new Unsupported(`'resample' is ${number}, which this backend doesn't know`)
   return kernel
@@ -160,7 +161,7 @@ const preprocessing = (json: Metadata, defaults: PreprocessingDefaults): ImagePr
   return {
     ...finalSize(json, resize, defaults),
     resize,
-    kernel: kernelOf(json),
+    kernel: kernelOf(json, defaults.resample),
     mean: normalizes ? channels(json, "image_mean", defaults.mean) : [0, 0, 0],
     std: normalizes ? deviations(json, defaults.std) : [1, 1, 1],
     rescale: isOn(json, "do_rescale", true)

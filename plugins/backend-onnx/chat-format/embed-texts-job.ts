@@ -1,5 +1,6 @@
 import { join } from "node:path"
-import { Tokenizer } from "tokenizers"
+import { lowercase, sequenceNormalizer, Tokenizer } from "tokenizers"
+import { readJson } from "../weights/json-file.ts"
 import { type EmbedTexts, type EmbedTextsRequest, embedTexts } from "./embed-texts.ts"
 
 export interface EmbedTextsInput {
@@ -11,6 +12,15 @@ export interface EmbedTextsInput {
 // each thread of the pool has its own
 const loaded = new Map<string, Tokenizer>()
 
+/**
+ * SigLIP was trained on texts in lower case; of its second version the published files leave that
+ * to the caller.
+ */
+const lowerCase = (tokenizer: Tokenizer): void => {
+  const own = tokenizer.getNormalizer()
+  tokenizer.setNormalizer(sequenceNormalizer(own ? [lowercase(), own] : [lowercase()]))
+}
+
 /** The tokenizer of an encoder's folder. */
 export const tokenizerIn = (folder: string): Tokenizer => {
   const known = loaded.get(folder)
@@ -19,6 +29,8 @@ export const tokenizerIn = (folder: string): Tokenizer => {
   // the file may enable padding to a fixed length and silent truncation
   tokenizer.disablePadding()
   tokenizer.disableTruncation()
+  const family: unknown = readJson(folder, "config.json").get("model_type")
+  if (family === "siglip" || family === "siglip2") lowerCase(tokenizer)
   loaded.set(folder, tokenizer)
   return tokenizer
 }

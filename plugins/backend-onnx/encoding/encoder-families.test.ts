@@ -5,31 +5,21 @@ import { Tokenizer } from "tokenizers"
 import { afterAll, describe, expect, test } from "vitest"
 import { embedTexts } from "../chat-format/embed-texts.ts"
 import { encoderFolder } from "../testing/fixtures.ts"
-import { expectedEncoder, openEncoder, outputsOf } from "../testing/open-encoder.ts"
+import {
+  cosine,
+  expectedEncoder,
+  openEncoder,
+  outputsOf,
+  unmapped,
+} from "../testing/open-encoder.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { folderEncoder } from "./families.ts"
-import { spaceDimensions, stackedRotations } from "./stacked-rotations.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-encoders-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const open = (path: string, options: Parameters<typeof openEncoder>[2] = {}) =>
   openEncoder(path, join(root, "graphs"), options)
-
-const dot = (a: ArrayLike<number>, b: ArrayLike<number>) =>
-  Array.from(a).reduce((sum, value, i) => sum + value * b[i]!, 0)
-const cosine = (a: ArrayLike<number>, b: ArrayLike<number>) =>
-  dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
-
-const maps = new Map<number, Float32Array>()
-/** The model's own vector of one of the space. */
-const unmapped = (vector: Float32Array, width: number): readonly number[] => {
-  const map = maps.get(width) ?? stackedRotations(width, spaceDimensions)
-  maps.set(width, map)
-  return Array.from({ length: width }, (_, column) =>
-    vector.reduce((sum, value, row) => sum + value * map[row * width + column]!, 0),
-  )
-}
 
 test("the window is the shortest that any file names", () => {
   expect(folderEncoder(encoderFolder("bert")).config.maxTokens).toBe(64)

@@ -50,6 +50,8 @@ export interface EncoderBatch {
  */
 export interface EncoderModel {
   readonly config: EncoderConfig
+  /** Tokens that are read of every text, however short, where the family reads padding. */
+  readonly readsTokens?: number
   /** Builds the states of all tokens, `[B,S,width]`. */
   states(building: EncoderBuilding, batch: EncoderBatch): Value
   /** Builds the logits of a sequence classifier of one label, `[B,1]`. */
@@ -64,8 +66,15 @@ export interface EncoderModel {
   }
 }
 
-/** Reads config.json; a classifier is given pairs, so it needs the second segment. */
-export type EncoderFamily = (config: Metadata, isClassifier: boolean) => EncoderModel
+/**
+ * Reads config.json, and where it says too little other files of the folder; a classifier is given
+ * pairs, so it needs the second segment.
+ */
+export type EncoderFamily = (
+  config: Metadata,
+  isClassifier: boolean,
+  folder: string,
+) => EncoderModel
 
 /** Returns the sizes that the encoders of a config.json share; throws `Damaged`. */
 export const encoderSizes = (json: Metadata) => {

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { configFile } from "../architectures/folder-config.ts"
-import { type Metadata, textIn, textsIn } from "../weights/gguf-metadata.ts"
+import { type Metadata, present, textIn, textsIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import type { EncoderOptions } from "../worker/protocol.ts"
 import { bert, roberta } from "./bert.ts"
+import { clipText, siglipText } from "./dual-encoder.ts"
 import type { EncoderConfig, EncoderFamily, EncoderModel } from "./encoder-model.ts"
 import { modernbert } from "./modernbert.ts"
 import { type PoolingMode, type PoolingStep, sentenceFiles } from "./sentence-files.ts"
@@ -18,6 +19,9 @@ const families: Readonly<Record<string, EncoderFamily>> = {
   "xlm-roberta": roberta,
   camembert: roberta,
   modernbert,
+  clip: clipText,
+  siglip: siglipText,
+  siglip2: siglipText,
 }
 
 /** What is made of the states of a text's tokens. */
@@ -44,7 +48,7 @@ export interface FolderEncoder {
 }
 
 const isClassifier = (json: Metadata): boolean =>
-  json.has("architectures") &&
+  present(json, "architectures") &&
   textsIn(json, "architectures").some((name) => name.endsWith("ForSequenceClassification"))
 
 /** Whether a path is a folder with a sequence classifier. Throws `ModelFileError`. */
@@ -64,7 +68,10 @@ const checkLabels = (json: Metadata): void => {
     )
 }
 
-const modelOf = (json: Metadata): { readonly model: EncoderModel; readonly scores: boolean } => {
+const modelOf = (
+  json: Metadata,
+  folder: string,
+): { readonly model: EncoderModel; readonly scores: boolean } => {
   const type = textIn(json, "model_type")
   const family = Object.hasOwn(families, type) ? families[type] : undefined
   if (!family)
@@ -72,7 +79,7 @@ const modelOf = (json: Metadata): { readonly model: EncoderModel; readonly score
       `'model_type' is '${type}'; this backend runs ${Object.keys(families).join(", ")}`,
     )
   const scores = isClassifier(json)
-  const model = family(json, scores)
+  const model = family(json, scores, folder)
   if (scores) {
     checkLabels(json)
     if (!model.score) throw new Unsupported(`it is a classifier of the family '${type}'`)
@@ -111,7 +118,7 @@ const optionPooling = { cls: "cls", mean: "mean", last: "lasttoken" } as const
 export const folderEncoder = (path: string, options: EncoderOptions = {}): FolderEncoder => {
   const file = join(path, configFile)
   const json = readJson(path, configFile)
-  const { model, scores } = explaining(file, () => modelOf(json))
+  const { model, scores } = explaining(file, () => modelOf(json, path))
   const files = sentenceFiles(path)
   const config = {
     ...model.config,

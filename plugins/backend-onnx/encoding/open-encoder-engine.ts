@@ -100,7 +100,11 @@ export const openEncoderEngine: EngineOpener<
 > = async (spec, progress) => {
   progress("reading weights")
   const encoder = folderEncoder(spec.path, spec.encoder)
-  const { config, head } = encoder
+  const {
+    config,
+    head,
+    model: { readsTokens },
+  } = encoder
   checkTokenizer(spec.path, config.vocabulary)
   const folder = graphOf(spec, encoder, progress)
   progress("loading the graph")
@@ -116,7 +120,7 @@ export const openEncoderEngine: EngineOpener<
       map: mapVersion(head.type === "vector" && head.isMatryoshka),
     },
     runner: new EncoderRunner(session, stepTokensPerThread * spec.threads, textFeeds(session)),
-    start: (job, emit) => new EmbedJob(job.texts, tokensOf, emit),
+    start: (job, emit) => new EmbedJob(job.texts, (text) => readsTokens ?? tokensOf(text), emit),
     close: () => session.release(),
   }
 }

@@ -41,7 +41,10 @@ export interface Expected {
 export const expectedOf = (name: string): Expected =>
   JSON.parse(readFileSync(join(folder, name, "expected.json"), "utf8")) as Expected
 
-/** Pictures as bytes of red, green and blue, and their vectors, see fixtures/make-towers.py. */
+/** Folder of a tiny vision tower, see fixtures/make-towers.py. */
+export const towerFolder = (name: string): string => join(folder, "towers", name)
+
+/** Pictures as bytes of red, green and blue, and their vectors by another implementation. */
 export const expectedTower = (
   name: string,
 ): {
@@ -49,7 +52,7 @@ export const expectedTower = (
   readonly vectors: readonly (readonly number[])[]
 } => {
   const { pixels, vectors } = JSON.parse(
-    readFileSync(join(folder, name, "expected.json"), "utf8"),
+    readFileSync(join(towerFolder(name), "expected.json"), "utf8"),
   ) as { readonly pixels: readonly string[]; readonly vectors: readonly (readonly number[])[] }
   return { pixels: pixels.map((picture) => Buffer.from(picture, "base64")), vectors }
 }

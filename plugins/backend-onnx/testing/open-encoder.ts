@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { expect } from "vitest"
 import type { EmbedJobEvent, EncoderInput } from "../encoding/embed-job.ts"
 import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
+import { spaceDimensions, stackedRotations } from "../encoding/stacked-rotations.ts"
 import type { EncoderOptions } from "../worker/protocol.ts"
 import { encoderFolder } from "./fixtures.ts"
 
@@ -65,4 +66,19 @@ export const outputsOf = async (
   while (!ended.length) ended = await engine.runner.step([running], ([first]) => first!)
   expect(ended[0]!.cause).toBeUndefined()
   return vectors
+}
+
+const dot = (a: ArrayLike<number>, b: ArrayLike<number>) =>
+  Array.from(a).reduce((sum, value, i) => sum + value * b[i]!, 0)
+export const cosine = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
+  dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+
+const maps = new Map<number, Float32Array>()
+/** The model's own vector of one of the space: the columns of the map are orthonormal. */
+export const unmapped = (vector: Float32Array, width: number): readonly number[] => {
+  const map = maps.get(width) ?? stackedRotations(width, spaceDimensions)
+  maps.set(width, map)
+  return Array.from({ length: width }, (_, column) =>
+    vector.reduce((sum, value, row) => sum + value * map[row * width + column]!, 0),
+  )
 }

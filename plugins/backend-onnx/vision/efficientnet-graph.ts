@@ -1,8 +1,8 @@
-import type { EfficientNetConfig, MbConv, VisionConfig } from "../architectures/vision-config.ts"
 import type { EncoderBuilding } from "../encoding/encoder-model.ts"
 import type { Value } from "../onnx/graph-builder.ts"
 import { decodeRow, matrixOf, vectorOf } from "../weights/matrix.ts"
 import { Damaged } from "../weights/model-file-error.ts"
+import type { EfficientNetConfig, MbConv, VisionConfig } from "./vision-config.ts"
 
 /** A value in the graph with square channels of `edge` x `edge`. */
 interface Channels {
@@ -124,12 +124,12 @@ const tensorsOf = ({ blocks }: EfficientNetConfig): ReadonlySet<string> => {
  */
 export const efficientNet = (
   building: EncoderBuilding,
-  config: VisionConfig & { readonly tower: EfficientNetConfig },
+  tower: EfficientNetConfig,
+  { width, preprocessing }: VisionConfig,
   pixels: Value,
   progress: (detail: string) => void,
 ): Value => {
   const { graph, file } = building
-  const { tower, width, preprocessing } = config
   const known = tensorsOf(tower)
   for (const name of file.names())
     if (!known.has(name)) throw new Damaged(`it has the tensor '${name}', which is none of its own`)

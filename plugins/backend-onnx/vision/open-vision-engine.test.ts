@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
-import { expectedTower, fixtureFolder } from "../testing/fixtures.ts"
+import { expectedTower, towerFolder } from "../testing/fixtures.ts"
 import type { RunningJob } from "../worker/scheduler.ts"
 import { openVisionEngine } from "./open-vision-engine.ts"
 
@@ -50,7 +50,7 @@ const embed = async (engine: VisionEngine, requests: readonly (readonly Uint8Arr
 /** The fixture's folder with changes to its files. */
 const changed = (files: Readonly<Record<string, Readonly<Record<string, unknown>>>>) => {
   const folder = fresh()
-  cpSync(fixtureFolder("efficientnet-lite"), folder, { recursive: true })
+  cpSync(towerFolder("efficientnet-lite"), folder, { recursive: true })
   for (const [name, changes] of Object.entries(files)) {
     const json = JSON.parse(readFileSync(join(folder, name), "utf8")) as object
     writeFileSync(join(folder, name), JSON.stringify({ ...json, ...changes }))
@@ -62,7 +62,7 @@ describe("an engine of a vision tower", () => {
   const { pixels } = expectedTower("efficientnet-lite")
 
   test("gives a picture the same vector alone and beside others, eight at a time", async () => {
-    const engine = await open(fixtureFolder("efficientnet-lite"))
+    const engine = await open(towerFolder("efficientnet-lite"))
     expect(engine.info).toMatchObject({ name: "tiny-efficientnet", width: 24, map: "r1" })
     const many = Array.from({ length: 10 }, (_, i) => pixels[i % 3]!)
     const { vectors, steps } = await embed(engine, [many, [pixels[2]!]])
@@ -97,7 +97,7 @@ describe("an engine of a vision tower", () => {
 
   test("refuses blocks that don't fit together, and tensors of other blocks", async () => {
     const { blocks } = JSON.parse(
-      readFileSync(join(fixtureFolder("efficientnet-lite"), "config.json"), "utf8"),
+      readFileSync(join(towerFolder("efficientnet-lite"), "config.json"), "utf8"),
     ) as { readonly blocks: readonly object[] }
     const without = (from: number, to?: number) =>
       open(changed({ "config.json": { blocks: blocks.slice(from, to) } }))

@@ -1,9 +1,10 @@
-import type { VisionConfig } from "../architectures/vision-config.ts"
 import type { EncoderBuilding } from "../encoding/encoder-model.ts"
 import { spaceVectors } from "../encoding/space-vectors.ts"
 import { spaceDimensions } from "../encoding/stacked-rotations.ts"
 import type { Value } from "../onnx/graph-builder.ts"
 import { efficientNet } from "./efficientnet-graph.ts"
+import { visionTransformer } from "./transformer-graph.ts"
+import type { VisionConfig } from "./vision-config.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
 export const visionGraphVersion = 1
@@ -32,9 +33,13 @@ export const buildVisionGraph = (
   progress: (detail: string) => void,
 ): void => {
   const { graph } = building
-  const { preprocessing, width, isMatryoshka } = config
+  const { tower, preprocessing, width, isMatryoshka } = config
   graph.input("pixels", "uint8", ["B", preprocessing.height, preprocessing.width, 3])
-  const features = efficientNet(building, config, normalized(building, config), progress)
+  const pixels = normalized(building, config)
+  const features =
+    tower.family === "efficientnet_lite"
+      ? efficientNet(building, tower, config, pixels, progress)
+      : visionTransformer(building, tower, config, pixels)
   const vectors = spaceVectors(building, features, { width, isMatryoshka })
   graph.output("vectors", vectors, "float", ["B", spaceDimensions])
 }

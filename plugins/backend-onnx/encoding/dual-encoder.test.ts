@@ -1,0 +1,50 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, test } from "vitest"
+import embedTextsInPool from "../chat-format/embed-texts-job.ts"
+import { towerFolder } from "../testing/fixtures.ts"
+import { cosine, openEncoder, outputsOf, unmapped } from "../testing/open-encoder.ts"
+
+const graphs = mkdtempSync(join(tmpdir(), "rakit-dual-encoders-"))
+afterAll(() => rmSync(graphs, { recursive: true, force: true }))
+
+const textsOf = (name: string) => {
+  const { texts } = JSON.parse(readFileSync(join(towerFolder(name), "expected.json"), "utf8")) as {
+    readonly texts: readonly {
+      readonly text: string
+      readonly ids: readonly number[]
+      readonly vector: readonly number[]
+    }[]
+  }
+  return texts
+}
+
+describe.each(["clip", "siglip", "siglip2"])("the text tower of the tiny %s", (name) => {
+  const texts = textsOf(name)
+
+  test("makes the vectors of transformers, in company and alone", async () => {
+    const engine = await openEncoder(towerFolder(name), graphs)
+    const inputs = texts.map(({ ids }) => Int32Array.from(ids))
+    const together = await outputsOf(engine, inputs)
+    for (const [i, { vector }] of texts.entries()) {
+      expect(engine.info.width).toBe(vector.length)
+      expect(cosine(unmapped(together[i]!, vector.length), vector)).toBeGreaterThan(1 - 1e-6)
+      const [alone] = await outputsOf(engine, [inputs[i]!])
+      const gap = Math.max(...alone!.map((value, at) => Math.abs(value - together[i]![at]!)))
+      expect(gap).toBeLessThan(1e-5)
+    }
+    await engine.close()
+  })
+
+  test("is given the tokens of transformers", async () => {
+    const request = { instruction: "", truncate: "END", maxTokens: 1_000 } as const
+    const [found] = await embedTextsInPool({
+      folder: towerFolder(name),
+      requests: [{ ...request, texts: texts.map(({ text }) => text) }],
+    })
+    expect("texts" in found! && found.texts.map(({ ids }) => [...ids])).toEqual(
+      texts.map(({ ids }) => ids),
+    )
+  })
+})

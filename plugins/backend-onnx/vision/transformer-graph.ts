@@ -1,0 +1,140 @@
+import {
+  type TowerSizes,
+  towerFeedForward,
+  towerLayers,
+  towerNorm,
+} from "../encoding/dual-encoder.ts"
+import type { EncoderBuilding } from "../encoding/encoder-model.ts"
+import { bidirectional, dense, plusBias, table, vector } from "../encoding/encoder-parts.ts"
+import type { Value } from "../onnx/graph-builder.ts"
+import { linear } from "../onnx/linear.ts"
+import { decodeRow, matrixOf, rowsOf, vectorOf } from "../weights/matrix.ts"
+import type { TransformerConfig, VisionConfig } from "./vision-config.ts"
+
+const embeddings = "vision_model.embeddings"
+
+/** A kernel as `[3, patch, patch]`; NaFlex models have it as `[patch, patch, 3]`. */
+const channelsFirst = (kernel: Float32Array, patch: number): Float32Array =>
+  kernel.map((_, i) => {
+    const [channel, place] = [Math.floor(i / patch ** 2), i % patch ** 2]
+    return kernel[place * 3 + channel]!
+  })
+
+/** The squares of the pictures as tokens, `[B, grid * grid, width]`. */
+const patches = (
+  building: EncoderBuilding,
+  { family, patch, width }: TransformerConfig,
+  pixels: Value,
+): Value => {
+  const { graph, file } = building
+  const columns = 3 * patch * patch
+  const name = `${embeddings}.patch_embedding`
+  const matrix = matrixOf(file, `${name}.weight`, { rows: width, columns })
+  const kernels = graph.name("patches")
+  const region = graph.weights(kernels, "float", [width, 3, patch, patch])
+  const values = new Float32Array(columns)
+  for (let row = 0; row < width; row++) {
+    decodeRow(matrix, row, values)
+    const kernel = family === "siglip2" ? channelsFirst(values, patch) : values
+    graph.store.write(region, row * values.byteLength, kernel)
+  }
+  const squares = graph.node("Conv", [pixels, kernels], {
+    attributes: { kernel_shape: [patch, patch], strides: [patch, patch] },
+  })
+  const tokens = graph.node(
+    "Transpose",
+    [graph.node("Reshape", [squares, graph.ints([0, 0, -1])])],
+    {
+      attributes: { perm: [0, 2, 1] },
+    },
+  )
+  return plusBias(building, name, tokens, width)
+}
+
+const positions = (building: EncoderBuilding, rows: number, width: number): Value =>
+  table(building, `${embeddings}.position_embedding.weight`, rows, width)
+
+/** A token of its own before those of each picture: `[B, 1 + squares, width]`. */
+const withClass = (building: EncoderBuilding, tokens: Value, width: number): Value => {
+  const { graph } = building
+  const batch = graph.node("Shape", [tokens], { attributes: { start: 0, end: 1 } })
+  const shape = graph.concat([batch, graph.ints([1, width])], 0)
+  const first = vector(building, `${embeddings}.class_embedding`, width)
+  return graph.concat([graph.node("Expand", [first, shape]), tokens], 1)
+}
+
+const first = ({ graph }: EncoderBuilding, states: Value): Value =>
+  graph.node("Gather", [states, graph.ints(0)], { attributes: { axis: 1 } })
+
+/** CLIP: the state of a token of its own, projected. */
+const clip = (
+  building: EncoderBuilding,
+  tower: TransformerConfig,
+  tokens: Value,
+  rows: number,
+): Value => {
+  const { graph } = building
+  const { width, grid } = tower
+  const x = graph.node("Add", [
+    withClass(building, tokens, width),
+    positions(building, grid * grid + 1, width),
+  ])
+  // the name is misspelt in the published files
+  const before = towerNorm(building, "vision_model.pre_layrnorm", x, tower)
+  const states = towerLayers(building, "vision_model", before, tower)
+  const last = towerNorm(building, "vision_model.post_layernorm", first(building, states), tower)
+  return dense(building, "visual_projection", last, { rows, columns: width })
+}
+
+/** Attention of a learned query over the states, then a feed-forward part: `[B, width]`. */
+const attentionPool = (building: EncoderBuilding, states: Value, sizes: TowerSizes): Value => {
+  const { graph, file, precision } = building
+  const { width } = sizes
+  const head = "vision_model.head"
+  const probe = vector(building, `${head}.probe`, width)
+  const query = graph.node("Reshape", [probe, graph.ints([1, 1, width])])
+  const matrix = matrixOf(file, `${head}.attention.in_proj_weight`, {
+    rows: 3 * width,
+    columns: width,
+  })
+  const biases = vectorOf(file, `${head}.attention.in_proj_bias`, 3 * width)
+  const parts = [query, states, states].map((x, part) =>
+    linear(
+      graph,
+      x,
+      rowsOf(matrix, part * width, width),
+      precision,
+      biases.subarray(part * width, (part + 1) * width),
+    ),
+  )
+  const attended = bidirectional(building, parts, sizes, undefined)
+  const square = { rows: width, columns: width }
+  const pooled = dense(building, `${head}.attention.out_proj`, attended, square)
+  const normed = towerNorm(building, `${head}.layernorm`, pooled, sizes)
+  const fed = towerFeedForward(building, `${head}.mlp`, normed, sizes)
+  return first(building, graph.node("Add", [pooled, fed]))
+}
+
+const siglip = (building: EncoderBuilding, tower: TransformerConfig, tokens: Value): Value => {
+  const { width, grid } = tower
+  const x = building.graph.node("Add", [tokens, positions(building, grid * grid, width)])
+  const states = towerLayers(building, "vision_model", x, tower)
+  const normed = towerNorm(building, "vision_model.post_layernorm", states, tower)
+  return attentionPool(building, normed, tower)
+}
+
+/**
+ * The vision tower of CLIP (Radford et al., arXiv 2103.00020) or SigLIP (Zhai et al., arXiv
+ * 2303.15343): pixels `[B,3,edge,edge]` to `[B,width]`.
+ */
+export const visionTransformer = (
+  building: EncoderBuilding,
+  tower: TransformerConfig,
+  { width }: VisionConfig,
+  pixels: Value,
+): Value => {
+  const tokens = patches(building, tower, pixels)
+  return tower.family === "clip"
+    ? clip(building, tower, tokens, width)
+    : siglip(building, tower, tokens)
+}
