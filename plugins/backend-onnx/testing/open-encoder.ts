@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { expect } from "vitest"
 import type { EmbedJobEvent, EncoderInput } from "../encoding/embed-job.ts"
 import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
 import { spaceDimensions, stackedRotations } from "../encoding/stacked-rotations.ts"
@@ -64,7 +63,7 @@ export const outputsOf = async (
   const running = { id: 1, account: "a", priority: "realtime", job } as const
   let ended = await engine.runner.step([running], ([first]) => first!)
   while (!ended.length) ended = await engine.runner.step([running], ([first]) => first!)
-  expect(ended[0]!.cause).toBeUndefined()
+  if (ended[0]!.cause) throw ended[0]!.cause
   return vectors
 }
 
