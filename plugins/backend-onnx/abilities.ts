@@ -56,7 +56,9 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
     if (task === "embed") {
       for (const adapter of adapters) visionConfig(adapter.path)
       const modalities = adapters.length > 0 ? ["text", "image"] : ["text"]
-      return { ...of(folderEncoder(path).config.maxTokens, []), modalities }
+      // refuses what `open` would; longer texts are read in windows
+      folderEncoder(path)
+      return { ...of(contextTokens, []), modalities }
     }
     if (task === "rerank" && isClassifierFolder(path)) {
       // refuses what `open` would

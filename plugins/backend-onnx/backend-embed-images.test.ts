@@ -97,7 +97,8 @@ describe("texts and images in one request", () => {
   test("name a text that is too long by its place in the request", async () => {
     const long = said("a ".repeat(99))
     const request = { items: [image(await red()), long], truncate: "NONE" } as const
-    expect(await failureOf(model.task.plan(request, context()))).toMatchObject({
+    const limited = await fixture.open("embed", text, { adapters, contextTokens: 99 })
+    expect(await failureOf(limited.task.plan(request, context()))).toMatchObject({
       code: "text_too_long",
       param: "input[1]",
     })

@@ -9,7 +9,7 @@ import { collect, context, failureOf, openBackend } from "./testing/open-backend
 import { tinyBertShape, tinyBertVocabulary, writeTinyBert } from "./testing/tiny-bert.ts"
 
 const fixture = openBackend()
-const { width, maxTokens } = tinyBertShape
+const { width } = tinyBertShape
 let model: LoadedModel<"embed">
 
 beforeAll(async () => {
@@ -26,9 +26,9 @@ const request = (texts: readonly string[], more: Partial<EmbedRequest> = {}): Em
 const embed = async (
   texts: readonly string[],
   more: Partial<EmbedRequest> = {},
-  metered = context(),
+  { metered = context(), of = model } = {},
 ) => {
-  const plan = await Effect.runPromise(model.task.plan(request(texts, more), metered))
+  const plan = await Effect.runPromise(of.task.plan(request(texts, more), metered))
   const events = [...(await collect(plan))].sort((a, b) => a.index - b.index)
   return {
     plan,
@@ -41,22 +41,20 @@ const gap = (a: ArrayLike<number>, b: ArrayLike<number>) =>
   Math.max(...Array.from(a, (value, i) => Math.abs(value - b[i]!)))
 
 const map = stackedRotations(width, 2048)
-/** The embedding of a text of single letters by an independent implementation. */
-const wanted = (letters: string): readonly number[] => {
-  const vector = bertReference([
-    2,
-    ...[...letters].map((letter) => tinyBertVocabulary.indexOf(letter)),
-    3,
-  ])
+const idsIn = (letters: string) => [...letters].map((letter) => tinyBertVocabulary.indexOf(letter))
+/** The embedding of tokens by an independent implementation. */
+const ofTokens = (ids: readonly number[]): readonly number[] => {
+  const vector = bertReference([2, ...ids, 3])
   return Array.from({ length: 2048 }, (_, row) =>
     vector.reduce((sum, value, i) => sum + value * map[row * width + i]!, 0),
   )
 }
+const wanted = (letters: string) => ofTokens(idsIn(letters))
 const spaced = (letters: string) => [...letters].join(" ")
 
 test("says what it is", () => {
   expect(model).toMatchObject({
-    contextTokens: maxTokens,
+    contextTokens: 1_000_000,
     modalities: ["text"],
     servedBy: "onnx cpu",
   })
@@ -98,47 +96,101 @@ test("int8 stays close", async () => {
   expect(coarse.embeddingSpace).toMatch(/^mine-/)
 })
 
+const alphabet = "abcdefghijklmnopqrstuvwxyz"
+const instruction = [tinyBertVocabulary.indexOf("query"), tinyBertVocabulary.indexOf(":")]
+
+/** The mean of vectors by weight, of norm 1. */
+const meanOf = (...parts: readonly (readonly [number, readonly number[]])[]) => {
+  const sums = Array.from({ length: 2048 }, (_, i) =>
+    parts.reduce((sum, [weight, vector]) => sum + weight * vector[i]!, 0),
+  )
+  return sums.map((value) => value / Math.hypot(...sums))
+}
+
 describe("a text over the model's window", () => {
-  const long = spaced("abcdefghijklmnopqrstuvwxyz")
+  test("is the mean of windows, each weighed by what it has more, and its tokens count once", async () => {
+    const { events, usage, plan } = await embed([spaced(alphabet), "a b"])
+    expect(events.map(({ index, truncated }) => [index, truncated])).toEqual([
+      [0, false],
+      [1, false],
+    ])
+    const mean = meanOf([18, wanted(alphabet.slice(0, 18))], [8, wanted(alphabet.slice(16))])
+    expect(gap(events[0]!.vector, mean)).toBeLessThan(1e-5)
+    expect(gap(events[1]!.vector, wanted("ab"))).toBeLessThan(1e-5)
+    expect(usage.inputTokens).toBe(28 + 4)
+    expect(plan.bound).toEqual(usage)
+  })
+
+  test("fits with NONE, and its last word counts, however long it is", async () => {
+    const long = (end: string) => spaced(`${alphabet.repeat(3)}${end}`)
+    const { vectors } = await embed([long("a"), long("z")], { truncate: "NONE" })
+    expect(gap(vectors[0]!, vectors[1]!)).toBeGreaterThan(1e-4)
+    for (const vector of vectors) expect(Math.hypot(...vector)).toBeCloseTo(1, 5)
+    const ids = Int32Array.from([2, ...idsIn(`${alphabet.repeat(3)}z`), 3])
+    const tokens = await embed([], { items: [{ type: "tokens", ids }] })
+    expect(gap(tokens.vectors[0]!, vectors[1]!)).toBeLessThan(1e-5)
+  })
+
+  test("has its instruction in each window", async () => {
+    const { vectors, usage } = await embed([spaced(alphabet)], { instruction: "query :" })
+    const [first, second] = [alphabet.slice(0, 16), alphabet.slice(14)].map((part) =>
+      ofTokens([...instruction, ...idsIn(part)]),
+    )
+    expect(gap(vectors[0]!, meanOf([16, first!], [10, second!]))).toBeLessThan(1e-5)
+    expect(usage.inputTokens).toBe(30)
+  })
+
+  test("begins with its instruction where that takes more than half of the window", async () => {
+    const { vectors } = await embed([spaced(alphabet)], { instruction: spaced("qwertyuiop") })
+    const all = `qwertyuiop${alphabet}`
+    const mean = meanOf(
+      [18, wanted(all.slice(0, 18))],
+      [16, wanted(all.slice(16, 34))],
+      [2, wanted(all.slice(32))],
+    )
+    expect(gap(vectors[0]!, mean)).toBeLessThan(1e-5)
+    const short = await embed(["a b"], { instruction: spaced("qwertyuiop") })
+    expect(gap(short.vectors[0]!, wanted("qwertyuiopab"))).toBeLessThan(1e-5)
+  })
+})
+
+describe("a text over the limit of the entry", () => {
+  let limited: LoadedModel<"embed">
+  beforeAll(async () => {
+    limited = await fixture.open("embed", join(fixture.dataDir, "tiny"), { contextTokens: 22 })
+  })
+
   test("is cut at its end or its start, and says so", async () => {
-    const { events, usage } = await embed([long, "a b"])
+    const { events, usage } = await embed([spaced(alphabet), "a b"], {}, { of: limited })
     expect(events.map((event) => event.truncated)).toEqual([true, false])
-    expect(gap(events[0]!.vector, wanted("abcdefghijklmnopqr"))).toBeLessThan(1e-5)
-    expect(usage.inputTokens).toBe(maxTokens + 4)
-    const start = await embed([long], { truncate: "START" })
-    expect(gap(start.vectors[0]!, wanted("ijklmnopqrstuvwxyz"))).toBeLessThan(1e-5)
+    const kept = meanOf([18, wanted(alphabet.slice(0, 18))], [2, wanted(alphabet.slice(16, 20))])
+    expect(gap(events[0]!.vector, kept)).toBeLessThan(1e-5)
+    expect(usage.inputTokens).toBe(22 + 4)
+    const start = await embed([spaced(alphabet)], { truncate: "START" }, { of: limited })
+    const last = meanOf([18, wanted(alphabet.slice(6, 24))], [2, wanted(alphabet.slice(22))])
+    expect(gap(start.vectors[0]!, last)).toBeLessThan(1e-5)
   })
 
   test("fails with NONE, naming the text", async () => {
     const error = await failureOf(
-      model.task.plan(request(["a", long], { truncate: "NONE" }), context()),
+      limited.task.plan(request(["a", spaced(alphabet)], { truncate: "NONE" }), context()),
     )
     expect(error).toMatchObject({ code: "text_too_long", param: "input[1]" })
     expect(error.message).toContain("28 tokens")
   })
 
   test("never loses its instruction", async () => {
-    const { vectors, usage } = await embed([long], { instruction: "query :", truncate: "START" })
-    const ids = [
-      2,
-      tinyBertVocabulary.indexOf("query"),
-      tinyBertVocabulary.indexOf(":"),
-      ...[..."klmnopqrstuvwxyz"].map((letter) => tinyBertVocabulary.indexOf(letter)),
-      3,
-    ]
-    const vector = bertReference(ids)
-    expect(
-      gap(
-        vectors[0]!,
-        Array.from({ length: 2048 }, (_, row) =>
-          vector.reduce((sum, value, i) => sum + value * map[row * width + i]!, 0),
-        ),
-      ),
-    ).toBeLessThan(1e-5)
-    expect(usage.inputTokens).toBe(maxTokens)
-    expect(
-      await failureOf(model.task.plan(request(["a"], { instruction: long }), context())),
-    ).toMatchObject({ code: "invalid_request_error", param: "instruction" })
+    const more = { instruction: "query :", truncate: "START" } as const
+    const { vectors, usage } = await embed([spaced(alphabet)], more, { of: limited })
+    const [first, second] = [alphabet.slice(8, 24), alphabet.slice(22)].map((part) =>
+      ofTokens([...instruction, ...idsIn(part)]),
+    )
+    expect(gap(vectors[0]!, meanOf([16, first!], [2, second!]))).toBeLessThan(1e-5)
+    expect(usage.inputTokens).toBe(22)
+    const error = await failureOf(
+      limited.task.plan(request(["a"], { instruction: spaced(alphabet) }), context()),
+    )
+    expect(error).toMatchObject({ code: "invalid_request_error", param: "instruction" })
   })
 })
 
@@ -156,7 +208,7 @@ test("images are refused by their place", async () => {
 test("requests that come together share steps, and each gets its own vectors", async () => {
   const words = ["a", "bcd", "dcb", "xyzzy", "qq", "uq", "jumpsover", "a"]
   const answers = await Promise.all(
-    words.map((word, i) => embed([spaced(word), spaced("ab".repeat(i))], {}, context())),
+    words.map((word, i) => embed([spaced(word), spaced("ab".repeat(i))])),
   )
   for (const [i, { vectors, usage, events }] of answers.entries()) {
     expect(events.map(({ index }) => index)).toEqual([0, 1])

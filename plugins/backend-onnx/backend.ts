@@ -2,6 +2,7 @@ import { Effect, type Scope } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.ts"
 import { chatCapabilities, makeDescribe } from "./abilities.ts"
+import { longestWindow } from "./encoding/embed-job.ts"
 import { spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { makeEngines, type OnnxDeps } from "./engines.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
@@ -36,13 +37,14 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
       `${request.path}: it is a classifier of pairs, which makes no vectors: name it in an entry of the task rerank`,
     )
   const vision = yield* openVisionTower(engineOf, request, encoderPool.info)
-  const contextTokens = Math.min(request.contextTokens, maxTokens)
+  const { contextTokens } = request
   const task = makeEmbedTask({
     id: request.id,
     folder: path,
     encoderPool,
     vision,
     contextTokens,
+    window: Math.min(maxTokens, longestWindow),
     ...deps.services(),
   })
   const weights = vision ? `${digest}-${vision.info.digest}` : digest

@@ -118,7 +118,7 @@ export const embeddingsBody = (maxInputs: number) =>
     truncate: optional(Schema.Literals(["END", "START", "NONE"])).annotate({
       default: "END",
       description:
-        "What to do with a text over 10,000 characters or tokens, or over the model's window.",
+        "What to do with a text over 10,000 characters or tokens, or over the model's context_window.",
     }),
     user: optional(Schema.String.check(atMostCharacters(512))),
   }).annotate({

@@ -5,12 +5,24 @@ export interface EmbedTextsRequest {
   readonly texts: readonly (string | Int32Array)[]
   readonly instruction: string
   readonly truncate: "END" | "START" | "NONE"
-  /** The maximum number of tokens of a text, special tokens included. */
+  /** The maximum number of tokens of a text, special tokens and instruction included. */
   readonly maxTokens: number
+  /** The number of tokens that the model reads at once. */
+  readonly window: number
 }
 
-export interface TokenizedText {
+/** A part of a text as the model reads it: special tokens and instruction included. */
+export interface TextWindow {
   readonly ids: Int32Array
+  /** Tokens of the text that no window before has: its weight among the text's windows. */
+  readonly fresh: number
+}
+
+/** A text that fits has one window. */
+export interface TokenizedText {
+  readonly windows: readonly TextWindow[]
+  /** Tokens of the whole text, with those around it once. */
+  readonly tokens: number
   readonly truncated: boolean
 }
 
@@ -60,31 +72,69 @@ const frameOf = (tokenizer: Tokenizer): Promise<Frame> => {
   return known
 }
 
+// what a window repeats of the one before, so that a sentence at its border is read whole
+const overlapOf = (capacity: number): number => Math.min(128, capacity >> 3)
+
+/** Divides tokens into overlapping parts of at most `capacity`. */
+const partsOf = (ids: readonly number[], capacity: number) => {
+  const overlap = overlapOf(capacity)
+  const parts = [{ ids: ids.slice(0, capacity), fresh: Math.min(ids.length, capacity) }]
+  for (let end = capacity; end < ids.length; end += capacity - overlap) {
+    const part = ids.slice(end - overlap, end - overlap + capacity)
+    parts.push({ ids: part, fresh: part.length - overlap })
+  }
+  return parts
+}
+
+interface Around {
+  readonly frame: Frame
+  /** Tokens of the instruction. */
+  readonly prefix: readonly number[]
+}
+
 /**
- * Tokenizes texts with their instruction and truncates them to the model's window. The instruction
- * is never truncated.
+ * The windows of a text's tokens. Each begins with the instruction; one that leaves less than half
+ * of the window to the text is read as the text's beginning, as repeating it would multiply the
+ * work.
+ */
+const windowsOf = (
+  ids: readonly number[],
+  { frame: { before, after }, prefix }: Around,
+  window: number,
+): readonly TextWindow[] => {
+  const room = window - before.length - after.length
+  const isShort = prefix.length <= room / 2 || prefix.length + ids.length <= room
+  const [repeated, body] = isShort ? [prefix, ids] : [[], [...prefix, ...ids]]
+  return partsOf(body, room - repeated.length).map((part) => ({
+    ids: Int32Array.from([...before, ...repeated, ...part.ids, ...after]),
+    fresh: part.fresh,
+  }))
+}
+
+/**
+ * Tokenizes texts with their instruction, truncates them to `maxTokens`, and divides what is longer
+ * than the model's window. The instruction is never truncated.
  */
 export const embedTexts = async (
   tokenizer: Tokenizer,
-  { texts, instruction, truncate, maxTokens }: EmbedTextsRequest,
+  { texts, instruction, truncate, maxTokens, window }: EmbedTextsRequest,
 ): Promise<EmbedTexts> => {
   const encode = async (text: string) =>
     (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
   const frame = await frameOf(tokenizer)
   const prefix = instruction ? await encode(instruction) : []
-  const capacity = maxTokens - frame.before.length - frame.after.length - prefix.length
-  if (capacity < 1) return { instructionTooLong: prefix.length }
+  const framed = frame.before.length + frame.after.length
+  const around = framed + prefix.length
+  const capacity = maxTokens - around
+  if (capacity < 1 || window <= framed) return { instructionTooLong: prefix.length }
   const tokenized: TokenizedText[] = []
   for (const [index, text] of texts.entries()) {
-    const ids = typeof text === "string" ? await encode(text) : unframed(text, frame)
+    const ids = typeof text === "string" ? await encode(text) : [...unframed(text, frame)]
     const truncated = ids.length > capacity
-    if (truncated && truncate === "NONE")
-      return { tooLong: { index, tokens: ids.length + maxTokens - capacity } }
+    if (truncated && truncate === "NONE") return { tooLong: { index, tokens: ids.length + around } }
     const kept = truncate === "START" ? ids.slice(-capacity) : ids.slice(0, capacity)
-    tokenized.push({
-      ids: Int32Array.from([...frame.before, ...prefix, ...kept, ...frame.after]),
-      truncated,
-    })
+    const windows = windowsOf(kept, { frame, prefix }, window)
+    tokenized.push({ windows, tokens: kept.length + around, truncated })
   }
   return { texts: tokenized }
 }

@@ -38,13 +38,13 @@ describe.each(["clip", "siglip", "siglip2"])("the text tower of the tiny %s", (n
   })
 
   test("is given the tokens of transformers", async () => {
-    const request = { instruction: "", truncate: "END", maxTokens: 1_000 } as const
+    const request = { instruction: "", truncate: "END", maxTokens: 1_000, window: 1_000 } as const
     const [found] = await embedTextsInPool({
       folder: towerFolder(name),
       requests: [{ ...request, texts: texts.map(({ text }) => text) }],
     })
-    expect("texts" in found! && found.texts.map(({ ids }) => [...ids])).toEqual(
-      texts.map(({ ids }) => ids),
-    )
+    expect(
+      "texts" in found! && found.texts.map(({ windows }) => windows.map(({ ids }) => [...ids])),
+    ).toEqual(texts.map(({ ids }) => [ids]))
   })
 })

@@ -58,10 +58,11 @@ describe.each(["bert", "bert-int8", "xlm-roberta", "roberta", "modernbert"])(
         instruction: "",
         truncate: "END",
         maxTokens: 1_000,
+        window: 1_000,
       })
-      expect("texts" in found && found.texts.map(({ ids }) => [...ids])).toEqual(
-        texts!.map(({ ids }) => ids),
-      )
+      expect(
+        "texts" in found && found.texts.map(({ windows }) => windows.map(({ ids }) => [...ids])),
+      ).toEqual(texts!.map(({ ids }) => [ids]))
     })
 
     test.skipIf(!isRounded.includes(name))("loses little in 8 bits", async () => {

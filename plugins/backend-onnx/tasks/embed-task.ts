@@ -11,7 +11,7 @@ import type { Clock } from "../../../core/services/clock.ts"
 import type { ModelId } from "../../../core/services/ids.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
-import { noUsage, sumUsage, type Usage, usageOf } from "../../../core/usage.ts"
+import { noUsage, sumUsage, usageOf } from "../../../core/usage.ts"
 import type { EmbedTexts, EmbedTextsRequest, TokenizedText } from "../chat-format/embed-texts.ts"
 import type { EmbedTextsInput } from "../chat-format/embed-texts-job.ts"
 import { grouped, oneAtATime } from "../chat-format/long-texts.ts"
@@ -23,6 +23,7 @@ import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { dividedItems, type PlacedText } from "./embed-items.ts"
 import { type EncoderPool, makeStageTimes } from "./encoder-pool.ts"
+import { type ItemPart, itemPart, type ReadItem, windowParts } from "./item-parts.ts"
 import { microBatched } from "./micro-batch.ts"
 
 export type VisionEngine = Engine<VisionJobRequest, EmbedJobEvent, VisionInfo>
@@ -34,17 +35,13 @@ export interface EmbedTaskDeps {
   readonly encoderPool: EncoderPool
   /** The tower by which the model sees images, where it has one. */
   readonly vision?: VisionEngine | undefined
+  /** The maximum number of tokens of a text. */
   readonly contextTokens: number
+  /** The number of tokens that the encoder reads at once. */
+  readonly window: number
   readonly workers: Workers
   readonly clock: Clock
   readonly log: Log
-}
-
-/** An item as an engine reads it: its place in the request, and what its vector costs. */
-interface Read {
-  readonly index: number
-  readonly truncated: boolean
-  readonly usage: Usage
 }
 
 /**
@@ -54,7 +51,7 @@ interface Read {
 const makeTranslators = (id: ModelId, context: ModelContext) => {
   let total = noUsage
   const stageTimes = makeStageTimes()
-  return (items: readonly Read[]) => {
+  return (parts: readonly ItemPart[]) => {
     const stageTime = stageTimes()
     return (event: EmbedJobEvent | StageTime): readonly EmbedEvent[] | undefined => {
       if (event.type === "time") {
@@ -62,10 +59,13 @@ const makeTranslators = (id: ModelId, context: ModelContext) => {
         context.time(stage, durationMs)
         return undefined
       }
-      const { index, truncated, usage } = items[event.index]!
+      const part = parts[event.index]!
+      const vector = part.whole(event.vector)
+      if (!vector) return undefined
+      const { index, truncated, usage } = part.of
       total = sumUsage([total, usage])
       context.meter(id, total)
-      return [{ index, vector: event.vector, truncated }]
+      return [{ index, vector, truncated }]
     }
   }
 }
@@ -102,7 +102,8 @@ const inPieces = (
 }
 
 /** Tokenizes the texts of a request; fails with the first that is too long. */
-const makeTokenized = ({ folder, contextTokens, workers, clock, log }: EmbedTaskDeps) => {
+const makeTokenized = (deps: EmbedTaskDeps) => {
+  const { folder, contextTokens, window, workers, clock, log } = deps
   const tokenize = microBatched<EmbedTextsRequest, EmbedTexts, ApiError>({
     runAll: (requests) =>
       inPool<EmbedTextsInput, readonly EmbedTexts[]>(workers, log, "embed-texts-job", {
@@ -122,6 +123,7 @@ const makeTokenized = ({ folder, contextTokens, workers, clock, log }: EmbedTask
       truncate: request.truncate,
       instruction: request.instruction ? separated(request.instruction) : "",
       maxTokens: contextTokens,
+      window,
     }
     const result = yield* timedTokenize(clock, context, inPieces(input, tokenize))
     if ("texts" in result) return result.texts
@@ -158,25 +160,26 @@ export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEven
       timeoutMs: () => context.deadlineMs - clock.nowMs(),
     }
     const translator = makeTranslators(id, context)
-    const read: Read[] = []
+    const read: ReadItem[] = []
     const runs: Stream.Stream<EmbedEvent, ApiError>[] = []
     if (items.texts.length > 0) {
       yield* encoderPool.availableFor(wait)
       const texts = yield* tokenized(request, items.texts, context)
-      const own = texts.map(({ ids, truncated }, at): Read => {
-        const usage = usageOf({ inputTokens: ids.length })
+      const own = texts.map(({ tokens, truncated }, at): ReadItem => {
+        const usage = usageOf({ inputTokens: tokens })
         return { index: items.texts[at]!.index, truncated, usage }
       })
-      const inputs = texts.map(({ ids }) => ids)
-      runs.push(encoderPool.run(inputs, { ...options, translate: translator(own) }))
+      const inputs = texts.flatMap(({ windows }) => windows.map(({ ids }) => ids))
+      const parts = texts.flatMap((text, at) => windowParts(own[at]!, text))
+      runs.push(encoderPool.run(inputs, { ...options, translate: translator(parts) }))
       read.push(...own)
     }
     if (vision && items.images.length > 0) {
       yield* vision.availableFor(wait)
       const images = yield* decoded(items.images, context, vision)
       const usage = usageOf({ images: 1 })
-      const own = items.images.map(({ index }): Read => ({ index, truncated: false, usage }))
-      runs.push(vision.run({ images }, { ...options, translate: translator(own) }))
+      const own = items.images.map(({ index }): ReadItem => ({ index, truncated: false, usage }))
+      runs.push(vision.run({ images }, { ...options, translate: translator(own.map(itemPart)) }))
       read.push(...own)
     }
     const planned: ModelPlan<EmbedEvent> = {
