@@ -7,7 +7,7 @@ test("is Pearson's correlation of the ranks; equal values share theirs", () => {
   expect(spearman([1, 2, 3, 4], [4, 3, 2, 1])).toBeCloseTo(-1, 12)
   expect(spearman([1, 2, 3, 4, 5], [2, 1, 4, 3, 5])).toBeCloseTo(0.8, 12)
   // ranks 1.5 1.5 3 4 and 1 2 3.5 3.5
-  expect(spearman([7, 7, 8, 9], [1, 2, 3, 3])).toBeCloseTo(0.833_333_333, 6)
+  expect(spearman([7, 7, 8, 9], [1, 2, 3, 3])).toBeCloseTo(8 / 9, 12)
 })
 
 test("rising functions of the values change nothing", () => {
