@@ -184,6 +184,17 @@ describe("a chat", () => {
   })
 })
 
+it("images are counted apart from tokens", async () => {
+  const embed = watched(fakeEmbedModel({ entry: { modalities: ["text", "image"] } }))
+  const image = { type: "media", mediaType: "image/png", bytes: new Uint8Array(9) } as const
+  const items = [{ type: "text", text: "satu dua" } as const, image, image]
+  const planned = Effect.runSync(embed.task.plan({ items, truncate: "END" }, contextOf()))
+  await Effect.runPromise(Stream.runDrain(planned.run))
+  const of = 'priority="realtime"'
+  expect((await read("rakit_images_total"))[of]).toBe(2)
+  expect((await read("rakit_prompt_tokens_total"))[of]).toBe(2)
+})
+
 it("embeddings and scores have tokens and a duration, and no first token", async () => {
   const embed = watched(fakeEmbedModel())
   const request = { items: chat.messages[0]!.content, truncate: "END" as const }

@@ -9,6 +9,7 @@ import {
   RequestWatch,
   watchTask,
 } from "./request-watch.ts"
+import { makeUsageCount } from "./usage-count.ts"
 
 /**
  * The metrics of the models. Names after the prefix, `model_name` and the buckets are vLLM's where
@@ -56,6 +57,7 @@ const makeRequestCounts = (metrics: Metrics) => ({
     "Tokens of answers, reasoning included.",
     labels,
   ),
+  images: metrics.counter("rakit_images_total", "Images that were embedded or made.", labels),
   ended: metrics.counter(
     "rakit_request_success_total",
     "Answers of the model that have ended, by reason; abort: the client left, error: it failed.",
@@ -144,40 +146,12 @@ const observeTimes = (meters: RequestMeters, of: Labels, request: EndedRequest):
     meters.perToken.observe(seconds(firstTokenMs, lastTokenMs) / (tokensOfAnswer - 1), of)
 }
 
-/** Adds what is new of the tokens, of running requests whenever the metrics are read. */
-const makeTokenCount = (meters: RequestMeters) => {
-  const counted = new Map<
-    RequestWatch,
-    { readonly labels: Labels; input: number; output: number }
-  >()
-  const update = (watch: RequestWatch): void => {
-    const known = counted.get(watch)
-    if (!known) return
-    const { inputTokens, outputTokens } = watch.usage
-    meters.prompt.add(Math.max(0, inputTokens - known.input), known.labels)
-    meters.generation.add(Math.max(0, outputTokens - known.output), known.labels)
-    known.input = Math.max(known.input, inputTokens)
-    known.output = Math.max(known.output, outputTokens)
-  }
-  return {
-    begin: (watch: RequestWatch, of: Labels) =>
-      void counted.set(watch, { labels: of, input: 0, output: 0 }),
-    end: (watch: RequestWatch) => {
-      update(watch)
-      counted.delete(watch)
-    },
-    updateAll: () => {
-      for (const watch of counted.keys()) update(watch)
-    },
-  }
-}
-
 /** The series of a model are there from its opening on, at zero. */
 const showZeros = (meters: RequestMeters, { id, task }: ModelEntry): void => {
   for (const priority of priorities) {
     const of = { model_name: id, priority }
-    for (const meter of [meters.running, meters.waiting, meters.prompt, meters.generation])
-      meter.add(0, of)
+    const { running, waiting, prompt, generation, images } = meters
+    for (const meter of [running, waiting, prompt, generation, images]) meter.add(0, of)
     for (const reason of [...(task === "chat" ? chatReasons : ["stop"]), "abort", "error"])
       meters.ended.add(0, { ...of, finished_reason: reason })
   }
@@ -265,19 +239,23 @@ export const makeModelMetrics = (
   clock: Clock,
 ): ModelMetrics => {
   const meters = makeRequestMeters(metrics)
-  const tokens = makeTokenCount(meters)
-  metrics.onRead(tokens.updateAll)
+  const usage = makeUsageCount({
+    inputTokens: meters.prompt,
+    outputTokens: meters.generation,
+    images: meters.images,
+  })
+  metrics.onRead(usage.updateAll)
   readEngines(metrics, catalogue)
   const watchOf = (model_name: string) => (context: ModelContext) => {
     const of: Labels = { model_name, priority: context.priority }
     const listener: RequestListener = {
       moved: (from, to) => {
         if (from) meters[from].add(-1, of)
-        else tokens.begin(watch, of)
+        else usage.begin(watch, of)
         if (to) meters[to].add(1, of)
       },
       ended: (request) => {
-        tokens.end(watch)
+        usage.end(watch)
         for (const finished_reason of request.reasons)
           meters.ended.add(1, { ...of, finished_reason })
         observeTimes(meters, of, request)
