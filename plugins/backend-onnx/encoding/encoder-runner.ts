@@ -15,6 +15,13 @@ const stepsBeforeBatch = 15
  * batching would cost what it saves.
  */
 const tolerance = (length: number): number => Math.max(8, length / 4)
+const pairTokens = 16
+/**
+ * The padded length of a pair. Scores are compared with each other, so they don't depend on the
+ * batch by a single bit: pairs share it with those of the same padded length only.
+ */
+export const paddedPair = (length: number, maxTokens: number): number =>
+  Math.min(Math.ceil(length / pairTokens) * pairTokens, maxTokens)
 
 /** A text that is not embedded yet. */
 export interface WaitingText<Input = EncoderInput> {
@@ -35,6 +42,7 @@ const waitingText = <Input>(of: RunningJob<EmbedJob<Input>>, place: number): Wai
 const textsNear = <Input>(
   of: RunningJob<EmbedJob<Input>>,
   length: number,
+  most: number,
 ): readonly WaitingText<Input>[] => {
   const { waiting, lengths } = of.job
   let [from, to] = [0, waiting.length]
@@ -48,7 +56,7 @@ const textsNear = <Input>(
     .map((_, i) => Math.max(0, from - stepTexts) + i)
   return places
     .map((place) => waitingText(of, place))
-    .filter((text) => Math.abs(text.length - length) <= tolerance(length))
+    .filter((text) => Math.abs(text.length - length) <= most)
 }
 
 const byDistance = (length: number) => (a: { length: number }, b: { length: number }) =>
@@ -71,17 +79,19 @@ const inTurns = <Input>(
 /**
  * Chooses the batch of a step: the shortest text of `leader` and texts of similar length, its own
  * first, then those of other requests with its priority. A batch of several texts has at most
- * `stepTokens` tokens, padding included.
+ * `stepTokens` tokens, padding included. `sameLength`: only texts of the very same length.
  */
 export const chooseTexts = <Input>(
   leader: RunningJob<EmbedJob<Input>>,
   running: readonly RunningJob<EmbedJob<Input>>[],
   stepTokens: number,
+  sameLength = false,
 ): readonly WaitingText<Input>[] => {
   if (leader.job.waiting.length === 0) return []
   const first = waitingText(leader, 0)
+  const most = sameLength ? 0 : tolerance(first.length)
   const near = (of: RunningJob<EmbedJob<Input>>) =>
-    [...textsNear(of, first.length)].sort(byDistance(first.length))
+    [...textsNear(of, first.length, most)].sort(byDistance(first.length))
   const own = near(leader).filter(({ index }) => index !== first.index)
   const others = running
     .filter((other) => other !== leader && other.priority === leader.priority)
@@ -99,9 +109,13 @@ export const chooseTexts = <Input>(
 
 export type Feeds = Record<string, Tensor>
 
-const feedsOf = (inputs: readonly EncoderInput[], pairs: boolean): Feeds => {
+const feedsOf = (
+  inputs: readonly EncoderInput[],
+  pairs: boolean,
+  padded: (length: number) => number,
+): Feeds => {
   const texts = inputs.map(idsOf)
-  const width = Math.max(...texts.map((text) => text.length))
+  const width = padded(Math.max(...texts.map((text) => text.length)))
   const ids = new Array<number>(texts.length * width).fill(0)
   for (const [row, text] of texts.entries())
     for (let i = 0; i < text.length; i++) ids[row * width + i] = text[i]!
@@ -116,11 +130,14 @@ const feedsOf = (inputs: readonly EncoderInput[], pairs: boolean): Feeds => {
   }
 }
 
-/** Returns what makes the feeds of a graph that reads texts. */
-export const textFeeds = (session: Session): ((texts: readonly EncoderInput[]) => Feeds) => {
+/** Returns what makes the feeds of a graph that reads texts, by default padded to the longest. */
+export const textFeeds = (
+  session: Session,
+  padded = (longest: number): number => longest,
+): ((texts: readonly EncoderInput[]) => Feeds) => {
   // whether the graph reads where the second text of a pair begins
   const pairs = session.inputs.some(({ name }) => name === "seconds")
-  return (texts) => feedsOf(texts, pairs)
+  return (texts) => feedsOf(texts, pairs, padded)
 }
 
 /**
@@ -131,10 +148,17 @@ export class EncoderRunner<Input = EncoderInput> implements ModelRunner<EmbedJob
   private readonly session: Session
   private readonly stepTokens: number
   private readonly feeds: (inputs: readonly Input[]) => Feeds
+  private readonly sameLength: boolean
   private urgentSteps = 0
 
-  constructor(session: Session, stepTokens: number, feeds: (inputs: readonly Input[]) => Feeds) {
+  constructor(
+    session: Session,
+    stepTokens: number,
+    feeds: (inputs: readonly Input[]) => Feeds,
+    { sameLength = false } = {},
+  ) {
     this.session = session
+    this.sameLength = sameLength
     this.stepTokens = stepTokens
     this.feeds = feeds
   }
@@ -144,7 +168,7 @@ export class EncoderRunner<Input = EncoderInput> implements ModelRunner<EmbedJob
     turn: (among: readonly RunningJob<EmbedJob<Input>>[]) => RunningJob<EmbedJob<Input>>,
   ): Promise<readonly EndedJob<EmbedJob<Input>>[]> {
     const leader = turn(this.mayLead(running))
-    const chosen = chooseTexts(leader, running, this.stepTokens)
+    const chosen = chooseTexts(leader, running, this.stepTokens, this.sameLength)
     if (chosen.length === 0) return [{ of: leader }]
     const jobs = [...new Set(chosen.map(({ of }) => of))]
     for (const { job } of jobs) job.begin()

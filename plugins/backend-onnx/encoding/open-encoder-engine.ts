@@ -17,7 +17,7 @@ import {
   tokensOf,
 } from "./embed-job.ts"
 import { buildEncoderGraph, encoderGraphVersion } from "./encoder-graph.ts"
-import { EncoderRunner, textFeeds } from "./encoder-runner.ts"
+import { EncoderRunner, paddedPair, textFeeds } from "./encoder-runner.ts"
 import { type FolderEncoder, folderEncoder } from "./families.ts"
 import { mapVersion } from "./stacked-rotations.ts"
 
@@ -109,6 +109,8 @@ export const openEncoderEngine: EngineOpener<
   const folder = graphOf(spec, encoder, progress)
   progress("loading the graph")
   const session = await openSession(join(folder, graphFile), spec.threads)
+  const scores = head.type === "score"
+  const padded = (length: number) => (scores ? paddedPair(length, config.maxTokens) : length)
   return {
     info: {
       maxTokens: config.maxTokens,
@@ -119,8 +121,14 @@ export const openEncoderEngine: EngineOpener<
       width: head.type === "vector" ? head.width : 1,
       map: mapVersion(head.type === "vector" && head.isMatryoshka),
     },
-    runner: new EncoderRunner(session, stepTokensPerThread * spec.threads, textFeeds(session)),
-    start: (job, emit) => new EmbedJob(job.texts, (text) => readsTokens ?? tokensOf(text), emit),
+    runner: new EncoderRunner(
+      session,
+      stepTokensPerThread * spec.threads,
+      textFeeds(session, padded),
+      { sameLength: scores },
+    ),
+    start: (job, emit) =>
+      new EmbedJob(job.texts, (text) => readsTokens ?? padded(tokensOf(text)), emit),
     close: () => session.release(),
   }
 }
