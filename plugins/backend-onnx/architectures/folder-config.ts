@@ -140,7 +140,8 @@ const attentionScaleIn = (json: Metadata, architecture: Architecture, headSize: 
   return 1 / Math.sqrt(size)
 }
 
-const fromJson = (whole: Metadata): DecoderConfig => {
+/** Reads the parsed config.json of a folder. Throws `Damaged` and `Unsupported`. */
+export const decoderConfig = (whole: Metadata): DecoderConfig => {
   const architecture = architectureNamed(textIn(whole, "model_type"), folderArchitectures)
   const json = present(whole, "text_config") ? objectAt(whole, "text_config") : whole
   refuseOthers(json, architecture)
@@ -194,5 +195,5 @@ export const isKnownArchitecture = (folder: string): boolean =>
 /** Reads a folder's config.json. Throws `ModelFileError`. */
 export const folderConfig = (folder: string): DecoderConfig => {
   const json = readJson(folder, configFile)
-  return explaining(`${folder}/${configFile}`, () => fromJson(json))
+  return explaining(`${folder}/${configFile}`, () => decoderConfig(json))
 }

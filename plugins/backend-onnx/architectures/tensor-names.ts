@@ -122,10 +122,14 @@ const phi3: TensorNames = {
 
 const folders: Readonly<Partial<Record<Architecture, TensorNames>>> = { gemma3, phi3 }
 
-/** Where files that read images, too, have the language model, by the version of transformers. */
-const nested: readonly (readonly [model: string, head: string])[] = [
-  ["language_model.model", "language_model.lm_head"],
-  ["model.language_model", "lm_head"],
+/**
+ * Where files have the language model: those that read images, too, by the version of transformers,
+ * and those of a model that was stored without its head.
+ */
+const places: readonly (readonly [model: string, head: string])[] = [
+  ["language_model.model.", "language_model.lm_head"],
+  ["model.language_model.", "lm_head"],
+  ["", "lm_head"],
 ]
 
 export const ggufNames = (architecture: Architecture): TensorNames =>
@@ -136,15 +140,15 @@ export const folderNames = (
   source: Pick<TensorSource, "has">,
 ): TensorNames => {
   const names = folders[architecture] ?? folder
-  const place = nested.find(([model]) => source.has(`${model}.embed_tokens.weight`))
+  const place = places.find(([model]) => source.has(`${model}embed_tokens.weight`))
   if (!place) return names
   const [model, head] = place
   return {
     ...names,
-    embedding: `${model}.embed_tokens`,
-    finalNorm: `${model}.norm`,
+    embedding: `${model}embed_tokens`,
+    finalNorm: `${model}norm`,
     head,
-    layer: (index) => `${model}.layers.${index}.`,
-    ignored: /(^|\.)(vision_tower|multi_modal_projector)\.|(^|\.)lm_head\.weight$/,
+    layer: (index) => `${model}layers.${index}.`,
+    ignored: /(^|\.)(vision_tower|multi_modal_projector)\.|(^|\.)lm_head\.weight$|\.inv_freq$/,
   }
 }

@@ -29,69 +29,74 @@ test("the window is the shortest that any file names", () => {
 const idsOf = (ids: readonly number[]) => Int32Array.from(ids)
 
 /** Families whose graphs differ: each graph costs the quick tests a tenth of a second. */
-const isRounded = ["bert", "bert-int8", "modernbert"]
+const isRounded = ["bert", "bert-int8", "modernbert", "qwen3-embedding"]
 
-describe.each(["bert", "bert-int8", "xlm-roberta", "roberta", "modernbert"])(
-  "the tiny %s",
-  (name) => {
-    const { texts, pooled } = expectedEncoder(name)
+describe.each([
+  "bert",
+  "bert-int8",
+  "xlm-roberta",
+  "roberta",
+  "modernbert",
+  "qwen3-embedding",
+  "gemma3-embedding",
+])("the tiny %s", (name) => {
+  const { texts, pooled } = expectedEncoder(name)
 
-    test("makes the vectors of sentence-transformers, in company and alone", async () => {
-      const engine = await open(encoderFolder(name))
-      const inputs = texts!.map(({ ids }) => idsOf(ids))
-      const together = await outputsOf(engine, inputs)
-      const { width } = engine.info
-      for (const [i, { vector }] of texts!.entries()) {
-        expect(width).toBe(vector.length)
-        expect(cosine(unmapped(together[i]!, width), vector)).toBeGreaterThan(1 - 1e-6)
-        const [alone] = await outputsOf(engine, [inputs[i]!])
-        const gap = Math.max(...alone!.map((value, at) => Math.abs(value - together[i]![at]!)))
-        expect(gap).toBeLessThan(1e-5)
-      }
-      await engine.close()
+  test("makes the vectors of sentence-transformers, in company and alone", async () => {
+    const engine = await open(encoderFolder(name))
+    const inputs = texts!.map(({ ids }) => idsOf(ids))
+    const together = await outputsOf(engine, inputs)
+    const { width } = engine.info
+    for (const [i, { vector }] of texts!.entries()) {
+      expect(width).toBe(vector.length)
+      expect(cosine(unmapped(together[i]!, width), vector)).toBeGreaterThan(1 - 1e-6)
+      const [alone] = await outputsOf(engine, [inputs[i]!])
+      const gap = Math.max(...alone!.map((value, at) => Math.abs(value - together[i]![at]!)))
+      expect(gap).toBeLessThan(1e-5)
+    }
+    await engine.close()
+  })
+
+  test("is given the tokens of transformers", async () => {
+    const tokenizer = Tokenizer.fromFile(join(encoderFolder(name), "tokenizer.json"))
+    const found = await embedTexts(tokenizer, {
+      texts: texts!.map(({ text }) => text),
+      instruction: "",
+      truncate: "END",
+      maxTokens: 1_000,
+      window: 1_000,
     })
+    expect(
+      "texts" in found && found.texts.map(({ windows }) => windows.map(({ ids }) => [...ids])),
+    ).toEqual(texts!.map(({ ids }) => [ids]))
+  })
 
-    test("is given the tokens of transformers", async () => {
-      const tokenizer = Tokenizer.fromFile(join(encoderFolder(name), "tokenizer.json"))
-      const found = await embedTexts(tokenizer, {
-        texts: texts!.map(({ text }) => text),
-        instruction: "",
-        truncate: "END",
-        maxTokens: 1_000,
-        window: 1_000,
-      })
-      expect(
-        "texts" in found && found.texts.map(({ windows }) => windows.map(({ ids }) => [...ids])),
-      ).toEqual(texts!.map(({ ids }) => [ids]))
-    })
+  test.skipIf(!isRounded.includes(name))("loses little in 8 bits", async () => {
+    const engine = await open(encoderFolder(name), { precision: "int8" })
+    const vectors = await outputsOf(
+      engine,
+      texts!.map(({ ids }) => idsOf(ids)),
+    )
+    for (const [i, { vector }] of texts!.entries())
+      expect(cosine(unmapped(vectors[i]!, vector.length), vector)).toBeGreaterThan(0.995)
+    await engine.close()
+  })
 
-    test.skipIf(!isRounded.includes(name))("loses little in 8 bits", async () => {
-      const engine = await open(encoderFolder(name), { precision: "int8" })
-      const vectors = await outputsOf(
-        engine,
-        texts!.map(({ ids }) => idsOf(ids)),
-      )
-      for (const [i, { vector }] of texts!.entries())
-        expect(cosine(unmapped(vectors[i]!, vector.length), vector)).toBeGreaterThan(0.995)
-      await engine.close()
-    })
-
-    test.each(Object.keys(pooled!))("pools by %s as sentence-transformers does", async (mode) => {
-      const path = join(root, `${name}-${mode}`)
-      cpSync(encoderFolder(name), path, { recursive: true })
-      mkdirSync(join(path, "1_Pooling"), { recursive: true })
-      writeFileSync(join(path, "1_Pooling/config.json"), JSON.stringify({ pooling_mode: mode }))
-      const engine = await open(path)
-      const vectors = await outputsOf(
-        engine,
-        texts!.map(({ ids }) => idsOf(ids)),
-      )
-      for (const [i, vector] of pooled![mode]!.entries())
-        expect(cosine(unmapped(vectors[i]!, vector.length), vector)).toBeGreaterThan(1 - 1e-6)
-      await engine.close()
-    })
-  },
-)
+  test.each(Object.keys(pooled!))("pools by %s as sentence-transformers does", async (mode) => {
+    const path = join(root, `${name}-${mode}`)
+    cpSync(encoderFolder(name), path, { recursive: true })
+    mkdirSync(join(path, "1_Pooling"), { recursive: true })
+    writeFileSync(join(path, "1_Pooling/config.json"), JSON.stringify({ pooling_mode: mode }))
+    const engine = await open(path)
+    const vectors = await outputsOf(
+      engine,
+      texts!.map(({ ids }) => idsOf(ids)),
+    )
+    for (const [i, vector] of pooled![mode]!.entries())
+      expect(cosine(unmapped(vectors[i]!, vector.length), vector)).toBeGreaterThan(1 - 1e-6)
+    await engine.close()
+  })
+})
 
 describe.each(["bert", "xlm-roberta", "modernbert"])("the tiny %s classifier", (name) => {
   test("makes the logits of transformers, in company and alone", async () => {

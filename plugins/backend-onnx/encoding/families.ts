@@ -6,6 +6,7 @@ import { readJson } from "../weights/json-file.ts"
 import { explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import type { EncoderOptions } from "../worker/protocol.ts"
 import { bert, roberta } from "./bert.ts"
+import { decoder } from "./decoder.ts"
 import { clipText, siglipText } from "./dual-encoder.ts"
 import type { EncoderConfig, EncoderFamily, EncoderModel } from "./encoder-model.ts"
 import { modernbert } from "./modernbert.ts"
@@ -19,6 +20,11 @@ const families: Readonly<Record<string, EncoderFamily>> = {
   "xlm-roberta": roberta,
   camembert: roberta,
   modernbert,
+  qwen3: decoder,
+  qwen2: decoder,
+  llama: decoder,
+  mistral: decoder,
+  gemma3_text: decoder,
   clip: clipText,
   siglip: siglipText,
   siglip2: siglipText,

@@ -1,0 +1,137 @@
+import type { LayerMatrix, LayerNorm } from "../architectures/tensor-names.ts"
+import { plusAdapters } from "./adapter-inputs.ts"
+import type { Building } from "./building.ts"
+import { mixture } from "./experts.ts"
+import type { Value } from "./graph-builder.ts"
+import { linear } from "./linear.ts"
+import { gated, products } from "./products.ts"
+import { type RotaryTables, rotaryTables } from "./rotary-tables.ts"
+
+/** The residual stream: `pending` is added to `sum` by the next norm, in the same fused node. */
+interface Stream {
+  readonly sum: Value
+  readonly pending: Value | undefined
+}
+
+const plainNorm = ({ graph, config }: Building, value: Value, weights: Float32Array): Value =>
+  graph.node("SimplifiedLayerNormalization", [value, graph.floats([...weights])], {
+    attributes: { axis: -1, epsilon: { float: config.normEpsilon }, stash_type: 1 },
+  })
+
+const norm = (
+  building: Building,
+  weights: Float32Array,
+  stream: Stream,
+): { readonly normed: Value; readonly stream: Stream } => {
+  const { graph, config } = building
+  if (stream.pending === undefined)
+    return { normed: plainNorm(building, stream.sum, weights), stream }
+  const [normed, sum] = [graph.name("norm"), graph.name("sum")]
+  const attributes = { epsilon: { float: config.normEpsilon } }
+  graph.nodeWith(
+    "SkipSimplifiedLayerNormalization",
+    [stream.sum, stream.pending, graph.floats([...weights])],
+    [normed, "", "", sum],
+    { attributes, domain: "com.microsoft" },
+  )
+  return { normed, stream: { sum, pending: undefined } }
+}
+
+/** The products of matrices of a layer with the same input, with biases and adapters. */
+const project = (
+  building: Building,
+  layer: number,
+  parts: readonly LayerMatrix[],
+  x: Value,
+): readonly Value[] => {
+  const { graph, weights, precision, adapters } = building
+  const matrices = parts.map((part) => weights.matrix(layer, part))
+  return products(building, matrices, (matrix, from, to) => {
+    const group = parts.slice(from, to)
+    const bare = linear(graph, x, matrix, precision, weights.bias(layer, group))
+    return adapters ? plusAdapters(graph, x, bare, { layer, parts: group, ...matrix }) : bare
+  })
+}
+
+/** Normalizes the output of a layer's part where the architecture does. */
+const outerNorm = (building: Building, layer: number, part: LayerNorm, value: Value): Value =>
+  building.config.outerNorms
+    ? plainNorm(building, value, building.weights.norm(layer, part))
+    : value
+
+/** `[B, S, heads*headSize]`; queries and keys are rotated already. */
+export interface QueriesKeysValues {
+  readonly queries: Value
+  readonly keys: Value
+  readonly values: Value
+}
+
+/** How a graph runs the layers of a decoder. */
+export interface LayersInput {
+  /** Embedded tokens, `[B, S, width]`. */
+  readonly x: Value
+  /** Positions `[B, S]`, or that of the first token of all rows, `[1]`; int64. */
+  readonly positions: Value
+  /** Builds the attention of a layer, `[B, S, heads*headSize]`. */
+  attend(layer: number, parts: QueriesKeysValues): Value
+  /** Called before each layer, and after the last one. */
+  progress(doneLayers: number): void
+}
+
+const selfAttention = (
+  building: Building,
+  layer: number,
+  { positions, attend }: LayersInput,
+  rotary: RotaryTables | undefined,
+  normed: Value,
+): Value => {
+  const { graph, config, weights } = building
+  const { heads, kvHeads, headSize } = config
+  const [q, k, v] = project(building, layer, ["q", "k", "v"], normed)
+  const perHead = (value: Value, count: number, part: "queries" | "keys"): Value => {
+    if (!config.headNorms) return value
+    const apart = graph.node("Reshape", [value, graph.ints([0, 0, count, headSize])])
+    return graph.node("Reshape", [
+      plainNorm(building, apart, weights.norm(layer, part)),
+      graph.ints([0, 0, count * headSize]),
+    ])
+  }
+  const rotate = (value: Value, count: number) =>
+    rotary
+      ? graph.fused("RotaryEmbedding", [value, positions, rotary.cos, rotary.sin], {
+          num_heads: count,
+          interleaved: 0,
+          ...(rotary.dimensions < headSize && { rotary_embedding_dim: rotary.dimensions }),
+        })
+      : value
+  const keys = rotate(perHead(k!, kvHeads, "keys"), kvHeads)
+  const queries = rotate(perHead(q!, heads, "queries"), heads)
+  const attended = attend(layer, { queries, keys, values: v! })
+  const [out] = project(building, layer, ["out"], attended)
+  return outerNorm(building, layer, "afterAttention", out!)
+}
+
+const feedForward = (building: Building, layer: number, normed: Value): Value => {
+  if (building.config.experts?.layers[layer]) return mixture(building, layer, normed)
+  const [gate, up] = project(building, layer, ["gate", "up"], normed)
+  const [down] = project(building, layer, ["down"], gated(building, gate!, up!))
+  return outerNorm(building, layer, "afterFeedForward", down!)
+}
+
+/** Builds all layers of a decoder and its last norm: the states of the tokens, `[B, S, width]`. */
+export const decoderStates = (building: Building, input: LayersInput): Value => {
+  const { graph, config, weights } = building
+  const rotary = rotaryTables(graph, config)
+  let stream: Stream = { sum: input.x, pending: undefined }
+  for (let layer = 0; layer < config.layers; layer++) {
+    input.progress(layer)
+    const before = norm(building, weights.norm(layer, "beforeAttention"), stream)
+    const between = norm(building, weights.norm(layer, "beforeFeedForward"), {
+      sum: before.stream.sum,
+      pending: selfAttention(building, layer, input, rotary[layer], before.normed),
+    })
+    stream = { sum: between.stream.sum, pending: feedForward(building, layer, between.normed) }
+  }
+  input.progress(config.layers)
+  return norm(building, weights.finalNorm(), stream).normed
+}
