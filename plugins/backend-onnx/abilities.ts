@@ -10,7 +10,7 @@ import type { Precision } from "./onnx/linear.ts"
 import { crossEncoderWindow } from "./open-rerank.ts"
 import { exportIn } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
-import { visionConfig } from "./vision/vision-config.ts"
+import { hasVisionTower, visionConfig } from "./vision/vision-config.ts"
 
 const megabyte = 2 ** 20
 
@@ -55,9 +55,9 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
     })
     if (task === "embed") {
       for (const adapter of adapters) visionConfig(adapter.path)
-      const modalities = adapters.length > 0 ? ["text", "image"] : ["text"]
       // refuses what `open` would; longer texts are read in windows
       folderEncoder(path)
+      const modalities = adapters.length > 0 || hasVisionTower(path) ? ["text", "image"] : ["text"]
       return { ...of(contextTokens, []), modalities }
     }
     if (task === "rerank" && isClassifierFolder(path)) {

@@ -3,7 +3,9 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { EmbedItem, LoadedModel } from "../../core/ports/model.ts"
 import { brokenImages, plainImage, quarters, unusualImages } from "../../testing/images.ts"
+import { expectedTexts, towerFolder } from "./testing/fixtures.ts"
 import { collect, context, failureOf, openBackend } from "./testing/open-backend.ts"
+import { cosine, unmapped } from "./testing/open-encoder.ts"
 import { writeTinyBert } from "./testing/tiny-bert.ts"
 import { writeTinyTower } from "./testing/tiny-tower.ts"
 
@@ -51,6 +53,25 @@ test("a model with a tower says so, and its space names both weights", async () 
   expect(await describe({})).toMatchObject({ modalities: ["text"] })
 })
 
+test("a model with both towers takes images by itself", async () => {
+  const path = towerFolder("clip")
+  const both = await fixture.open("embed", path)
+  expect(both).toMatchObject({ modalities: ["text", "image"], adapters: [] })
+  expect(both.embeddingSpace).toMatch(/^tiny-clip-[0-9a-f]{12}-2048r1$/)
+  const request = { id: "m", task: "embed", path, options: {}, contextTokens: 99 } as const
+  expect(await Effect.runPromise(fixture.backend.describe!(request))).toEqual({
+    contextTokens: 99,
+    modalities: ["text", "image"],
+    capabilities: [],
+  })
+  const { vectors } = await embed([said("a red apple"), image(await varied())], both)
+  const [wanted] = expectedTexts("clip")
+  expect(cosine(unmapped(vectors[0]!, wanted!.vector.length), wanted!.vector)).toBeGreaterThan(
+    1 - 1e-6,
+  )
+  expect(gap(vectors[0]!, vectors[1]!)).toBeGreaterThan(1e-3)
+})
+
 test("a tower of another space, and a second one, are refused by name", async () => {
   const narrow = writeTinyTower(join(fixture.dataDir, "narrow"), 24)
   await expect(
@@ -58,7 +79,10 @@ test("a tower of another space, and a second one, are refused by name", async ()
   ).rejects.toThrow(/narrow: its vectors have 24 numbers, those of .*'tiny-bert' 32/)
   await expect(
     fixture.open("embed", text, { adapters: [...adapters, { id: "more", path: tower }] }),
-  ).rejects.toThrow(/has 2 adapters; an embedding model takes one/)
+  ).rejects.toThrow(/has 2 vision towers, .* an embedding model takes one/)
+  await expect(fixture.open("embed", towerFolder("clip"), { adapters })).rejects.toThrow(
+    /has 2 vision towers/,
+  )
   await expect(
     fixture.open("embed", text, { adapters: [{ id: "images", path: text }] }),
   ).rejects.toThrow(/model_type 'bert'/)

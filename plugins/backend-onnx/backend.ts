@@ -36,7 +36,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     return yield* failed(
       `${request.path}: it is a classifier of pairs, which makes no vectors: name it in an entry of the task rerank`,
     )
-  const vision = yield* openVisionTower(engineOf, request, encoderPool.info)
+  const vision = yield* openVisionTower(engineOf, request, precision, encoderPool.info)
   const { contextTokens } = request
   const task = makeEmbedTask({
     id: request.id,
@@ -47,7 +47,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     window: Math.min(maxTokens, longestWindow),
     ...deps.services(),
   })
-  const weights = vision ? `${digest}-${vision.info.digest}` : digest
+  const weights = [...new Set([digest, ...(vision ? [vision.info.digest] : [])])].join("-")
   const sum = (...counts: (number | undefined)[]) =>
     counts.reduce<number>((a, b) => a + (b ?? 0), 0)
   return {

@@ -1,27 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import embedTextsInPool from "../chat-format/embed-texts-job.ts"
-import { towerFolder } from "../testing/fixtures.ts"
+import { expectedTexts, towerFolder } from "../testing/fixtures.ts"
 import { cosine, openEncoder, outputsOf, unmapped } from "../testing/open-encoder.ts"
 
 const graphs = mkdtempSync(join(tmpdir(), "rakit-dual-encoders-"))
 afterAll(() => rmSync(graphs, { recursive: true, force: true }))
 
-const textsOf = (name: string) => {
-  const { texts } = JSON.parse(readFileSync(join(towerFolder(name), "expected.json"), "utf8")) as {
-    readonly texts: readonly {
-      readonly text: string
-      readonly ids: readonly number[]
-      readonly vector: readonly number[]
-    }[]
-  }
-  return texts
-}
-
 describe.each(["clip", "siglip", "siglip2"])("the text tower of the tiny %s", (name) => {
-  const texts = textsOf(name)
+  const texts = expectedTexts(name)
 
   test("makes the vectors of transformers, in company and alone", async () => {
     const engine = await openEncoder(towerFolder(name), graphs)

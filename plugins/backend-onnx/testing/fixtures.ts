@@ -44,6 +44,18 @@ export const expectedOf = (name: string): Expected =>
 /** Folder of a tiny vision tower, see fixtures/make-towers.py. */
 export const towerFolder = (name: string): string => join(folder, "towers", name)
 
+/** Texts of a text tower, their tokens, and their vectors by another implementation. */
+export const expectedTexts = (name: string) => {
+  const { texts } = JSON.parse(readFileSync(join(towerFolder(name), "expected.json"), "utf8")) as {
+    readonly texts: readonly {
+      readonly text: string
+      readonly ids: readonly number[]
+      readonly vector: readonly number[]
+    }[]
+  }
+  return texts
+}
+
 /** Pictures as bytes of red, green and blue, and their vectors by another implementation. */
 export const expectedTower = (
   name: string,
