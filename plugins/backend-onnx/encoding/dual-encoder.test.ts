@@ -26,6 +26,17 @@ describe.each(["clip", "siglip", "siglip2"])("the text tower of the tiny %s", (n
     await engine.close()
   })
 
+  test("loses little in 8 bits", async () => {
+    const engine = await openEncoder(towerFolder(name), graphs, { precision: "int8" })
+    const vectors = await outputsOf(
+      engine,
+      texts.map(({ ids }) => Int32Array.from(ids)),
+    )
+    for (const [i, { vector }] of texts.entries())
+      expect(cosine(unmapped(vectors[i]!, vector.length), vector)).toBeGreaterThan(0.995)
+    await engine.close()
+  })
+
   test("is given the tokens of transformers", async () => {
     const request = { instruction: "", truncate: "END", maxTokens: 1_000, window: 1_000 } as const
     const [found] = await embedTextsInPool({

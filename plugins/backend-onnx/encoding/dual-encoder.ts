@@ -19,8 +19,8 @@ import {
   bidirectional,
   dense,
   layerNorm,
+  lookup,
   projections,
-  table,
 } from "./encoder-parts.ts"
 
 /** The sizes of a tower of CLIP or SigLIP, for texts or pictures. */
@@ -147,12 +147,13 @@ const embedded = (
   ids: Value,
   places: Value,
 ): Value => {
-  const { graph } = building
-  const tableOf = (name: string, rows: number) =>
-    table(building, `text_model.embeddings.${name}_embedding.weight`, rows, width)
-  return graph.node("Add", [
-    graph.node("Gather", [tableOf("token", vocabulary), ids]),
-    graph.node("Gather", [tableOf("position", positions), places]),
+  const rowsOf = (name: string, rows: number, indices: Value) => {
+    const tensor = `text_model.embeddings.${name}_embedding.weight`
+    return lookup(building, tensor, { rows, columns: width }, indices)
+  }
+  return building.graph.node("Add", [
+    rowsOf("token", vocabulary, ids),
+    rowsOf("position", positions, places),
   ])
 }
 

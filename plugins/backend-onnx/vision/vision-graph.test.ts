@@ -12,13 +12,13 @@ import { openSafetensorsFolder } from "../weights/safetensors-folder.ts"
 import { visionConfig } from "./vision-config.ts"
 import { buildVisionGraph } from "./vision-graph.ts"
 
-const vectorsOf = async (name: string) => {
+const vectorsOf = async (name: string, precision: "fp32" | "int8") => {
   const source = towerFolder(name)
   const folder = mkdtempSync(join(tmpdir(), "vision-graph-"))
   const config = visionConfig(source)
   const file = openSafetensorsFolder(source)
   writeGraph(folder, { graph: graphFile, weights: "weights.bin" }, (graph) =>
-    buildVisionGraph({ graph, file, precision: "fp32" }, config, () => {}),
+    buildVisionGraph({ graph, file, precision }, config, () => {}),
   )
   file.close()
   const session = await openSession(join(folder, graphFile), 1)
@@ -36,10 +36,17 @@ test.each(["efficientnet-lite", "clip", "siglip", "siglip2"])(
   "%s makes the vectors of another implementation",
   async (name) => {
     const { vectors: wanted } = expectedTower(name)
-    const found = await vectorsOf(name)
+    const found = await vectorsOf(name, "fp32")
     for (const [row, vector] of wanted.entries()) {
       expect(Math.hypot(...found[row]!)).toBeCloseTo(1, 5)
       expect(cosine(unmapped(found[row]!, vector.length), vector)).toBeGreaterThan(1 - 1e-6)
     }
   },
 )
+
+test.each(["clip", "siglip", "siglip2"])("%s loses little in 8 bits", async (name) => {
+  const { vectors: wanted } = expectedTower(name)
+  const found = await vectorsOf(name, "int8")
+  for (const [row, vector] of wanted.entries())
+    expect(cosine(unmapped(found[row]!, vector.length), vector)).toBeGreaterThan(0.995)
+})
