@@ -28,7 +28,8 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
   const files = { ...request, adapters: [] }
   const { encoderPool, path } = yield* openEncoderPool(engineOf, files, {
     precision,
-    instances: Math.min(instances, deps.settings.threads),
+    instances,
+    threads: deps.settings.threads,
     encoder,
   })
   const { name, digest, maxTokens, map } = encoderPool.info

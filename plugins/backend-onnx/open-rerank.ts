@@ -70,7 +70,8 @@ const openCrossEncoder: OpenRerank = Effect.fnUntraced(function* (
     return yield* failed(`${request.path}: a cross-encoder is kept in int8 or fp32, not in int4`)
   const { encoderPool, path } = yield* openEncoderPool(engineOf, request, {
     precision: precision === "int8" ? precision : "fp32",
-    instances: Math.min(instances, deps.settings.threads),
+    instances,
+    threads: deps.settings.threads,
   })
   const contextTokens = crossEncoderWindow(request.contextTokens)
   const task = makeRerankTask(

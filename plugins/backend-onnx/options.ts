@@ -22,13 +22,12 @@ const chatPrecision = precisionOf<Precision>(
 const defaultInstruction =
   "Given a web search query, retrieve relevant passages that answer the query"
 
-const instances = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 }))
-  .annotate({
-    default: 2,
+const instances = Schema.optionalKey(
+  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })).annotate({
     description:
-      "Engines of an encoder side by side, each with its share of the threads and the weights in memory. More read more texts a second, and a single text slower.",
-  })
-  .pipe(Schema.withDecodingDefaultKey(Effect.succeed(2)))
+      "Engines of an encoder side by side, each with its share of the threads and the weights in memory, beside one with all threads for a text that comes alone: 2 by default, and 1, that one, for models of more than 40 million weights in their layers.",
+  }),
+)
 
 const ChatOptions = Schema.Struct({
   precision: chatPrecision,

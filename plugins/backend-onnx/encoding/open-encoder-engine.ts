@@ -23,6 +23,9 @@ import { mapVersion } from "./stacked-rotations.ts"
 
 // 40 ms for 22 million parameters; longer steps add latency and no throughput
 const stepTokensPerThread = 128
+// operators of short texts take about so long: asleep in between, threads take 1.6 times as long for
+// a text of 8 tokens; awake for the default of a millisecond, other processes take their cores
+const spinUs = 50
 const digestFile = "weights.sha256"
 
 /**
@@ -108,7 +111,7 @@ export const openEncoderEngine: EngineOpener<
   checkTokenizer(spec.path, config.vocabulary)
   const folder = graphOf(spec, encoder, progress)
   progress("loading the graph")
-  const session = await openSession(join(folder, graphFile), spec.threads)
+  const session = await openSession(join(folder, graphFile), spec.threads, { spinUs })
   const scores = head.type === "score"
   const padded = (length: number) => (scores ? paddedPair(length, config.maxTokens) : length)
   return {

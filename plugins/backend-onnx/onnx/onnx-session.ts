@@ -22,14 +22,24 @@ export const guardSessions = (by: Int32Array): void => {
   guard = by
 }
 
-const create = (path: string, threads: number): Promise<InferenceSession> =>
+export interface ThreadOptions {
+  /**
+   * How long a thread stays awake for the next operator; 0 by default, as threads that are awake
+   * occupy the cores of others.
+   */
+  readonly spinUs?: number
+}
+
+const spinning = (spinUs: number) =>
+  spinUs > 0 ? { spin_duration_us: String(spinUs) } : { allow_spinning: "0" }
+
+const create = (path: string, threads: number, spinUs: number): Promise<InferenceSession> =>
   InferenceSession.create(path, {
     executionProviders: ["cpu"],
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     logSeverityLevel: 3,
-    // spinning threads would occupy the core that serves HTTP
-    extra: { session: { intra_op: { allow_spinning: "0" } } },
+    extra: { session: { intra_op: spinning(spinUs) } },
   })
 
 const portsOf = (metadata: readonly InferenceSession.ValueMetadata[]): readonly Port[] =>
@@ -38,8 +48,12 @@ const portsOf = (metadata: readonly InferenceSession.ValueMetadata[]): readonly 
   )
 
 /** Opens a session on the CPU with this number of intra-op threads. */
-export const openSession = async (path: string, threads: number): Promise<Session> => {
-  const session = await guarded(guard, () => create(path, threads))
+export const openSession = async (
+  path: string,
+  threads: number,
+  { spinUs = 0 }: ThreadOptions = {},
+): Promise<Session> => {
+  const session = await guarded(guard, () => create(path, threads, spinUs))
   return {
     inputs: portsOf(session.inputMetadata),
     outputs: portsOf(session.outputMetadata),

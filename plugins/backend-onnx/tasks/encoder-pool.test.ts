@@ -148,6 +148,42 @@ describe("a team", () => {
     expect(await codeOf(engineOf("backend_error"), engineOf("model_loading"))).toBe("model_loading")
   })
 
+  test("gives a text that comes alone to the engine with all threads, while nothing else is read", async () => {
+    const [solo, a, b] = [fakeEncoder(), fakeEncoder({ answers: false }), fakeEncoder()]
+    const pool = makeEncoderPool([a.encoder, b.encoder], solo.encoder)
+    const run = (...lengths: readonly number[]) =>
+      Stream.runDrain(pool.run(lengths.map(text), options()))
+    await Effect.runPromise(run(5))
+    await Effect.runPromise(run(6))
+    expect([solo.given, a.given, b.given]).toEqual([[[5], [6]], [], []])
+    const going = Effect.runFork(run(9, 8))
+    await expect.poll(() => [a.given, b.given]).toEqual([[[9]], [[8]]])
+    await Effect.runPromise(run(7))
+    expect([solo.given, b.given]).toEqual([
+      [[5], [6]],
+      [[8], [7]],
+    ])
+    await Effect.runPromise(Fiber.interrupt(going))
+    await Effect.runPromise(run(4))
+    expect(solo.given.at(-1)).toEqual([4])
+    expect(pool.stats()).toEqual({ restarts: 3 })
+  })
+
+  test("reads a second text beside the engine with all threads, or in its place while it is down", async () => {
+    const [solo, other] = [fakeEncoder({ answers: false }), fakeEncoder()]
+    const pool = makeEncoderPool([other.encoder], solo.encoder)
+    const run = (length: number) => Stream.runDrain(pool.run([text(length)], options()))
+    const going = Effect.runFork(run(5))
+    await expect.poll(() => solo.given).toEqual([[5]])
+    await Effect.runPromise(run(6))
+    expect(other.given).toEqual([[6]])
+    await Effect.runPromise(Fiber.interrupt(going))
+    const down = fakeEncoder({ refusal: "model_loading" })
+    const without = makeEncoderPool([other.encoder], down.encoder)
+    await Effect.runPromise(Stream.runDrain(without.run([text(7)], options())))
+    expect([down.given, other.given]).toEqual([[], [[6], [7]]])
+  })
+
   test("without texts answers nothing", async () => {
     expect(
       await Effect.runPromise(

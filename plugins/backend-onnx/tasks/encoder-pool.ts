@@ -146,22 +146,32 @@ const open = (
     return yield* refused.reduce((best, other) => (rank(other) < rank(best) ? other : best))
   })
 
+const memberOf = (engine: Encoder): Member => ({ engine, tokens: { realtime: 0, batch: 0 } })
+
 /**
  * Makes a pool of engines. Threads that share a forward pass wait for the slowest of them at every
- * operator; several engines of few threads each do not.
+ * operator; several engines of few threads each do not. `solo`, with all threads, reads a text that
+ * comes alone while nothing else is read.
  */
-export const makeEncoderPool = (engines: readonly Encoder[]): EncoderPool => {
-  const members = engines.map((engine): Member => ({ engine, tokens: { realtime: 0, batch: 0 } }))
+export const makeEncoderPool = (engines: readonly Encoder[], solo?: Encoder): EncoderPool => {
+  const members = engines.map(memberOf)
+  const alone = solo ? [memberOf(solo)] : []
+  const all = [...alone, ...members]
+  const isIdle = () => all.every(({ tokens }) => tokens.realtime + tokens.batch === 0)
+  const openFor = (texts: readonly EncoderInput[], request: Parameters<typeof open>[1]) =>
+    texts.length === 1 && alone.length > 0 && isIdle()
+      ? Effect.catch(open(alone, request), () => open(members, request))
+      : open(members, request)
   return {
     info: engines[0]!.info,
     availableFor: (request) => Effect.asVoid(open(members, request)),
     stats: () => ({
-      restarts: engines.reduce((sum, engine) => sum + (engine.stats().restarts ?? 0), 0),
+      restarts: all.reduce((sum, { engine }) => sum + (engine.stats().restarts ?? 0), 0),
     }),
     run: (texts, options) => {
       const { priority } = options
       const balanced = Effect.acquireRelease(
-        Effect.map(open(members, options), (ready) => balance(ready, texts, priority)),
+        Effect.map(openFor(texts, options), (ready) => balance(ready, texts, priority)),
         (shares) =>
           Effect.sync(() => {
             for (const share of shares) answered(share, share.tokens, priority)
