@@ -48,9 +48,12 @@ const embed = async (engine: VisionEngine, requests: readonly (readonly Uint8Arr
 }
 
 /** The fixture's folder with changes to its files. */
-const changed = (files: Readonly<Record<string, Readonly<Record<string, unknown>>>>) => {
+const changed = (
+  files: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  name = "efficientnet-lite",
+) => {
   const folder = fresh()
-  cpSync(towerFolder("efficientnet-lite"), folder, { recursive: true })
+  cpSync(towerFolder(name), folder, { recursive: true })
   for (const [name, changes] of Object.entries(files)) {
     const json = JSON.parse(readFileSync(join(folder, name), "utf8")) as object
     writeFileSync(join(folder, name), JSON.stringify({ ...json, ...changes }))
@@ -59,23 +62,28 @@ const changed = (files: Readonly<Record<string, Readonly<Record<string, unknown>
 }
 
 describe("an engine of a vision tower", () => {
-  const { pixels } = expectedTower("efficientnet-lite")
-
-  test("gives a picture the same vector alone and beside others, eight at a time", async () => {
-    const engine = await open(towerFolder("efficientnet-lite"))
-    expect(engine.info).toMatchObject({ name: "tiny-efficientnet", width: 24, map: "r1" })
-    const many = Array.from({ length: 10 }, (_, i) => pixels[i % 3]!)
-    const { vectors, steps } = await embed(engine, [many, [pixels[2]!]])
-    expect(steps).toEqual([8, 3])
-    const alone = await Promise.all(pixels.map((picture) => embed(engine, [[picture]])))
-    for (const [i, vector] of [...vectors[0]!, vectors[1]![0]!].entries()) {
-      const wanted = alone[i === 10 ? 2 : i % 3]!.vectors[0]![0]!
-      expect(Math.max(...vector.map((value, at) => Math.abs(value - wanted[at]!)))).toBeLessThan(
-        1e-5,
-      )
-    }
-    await engine.close()
-  })
+  test.each([
+    { name: "efficientnet-lite", model: "tiny-efficientnet", width: 24, wanted: [4, 4, 3] },
+    { name: "clip", model: "tiny-clip", width: 20, wanted: [8, 3] },
+    { name: "siglip", model: "tiny-siglip", width: 32, wanted: [8, 3] },
+  ])(
+    "gives $name's pictures the same vectors alone and beside others",
+    async ({ name, model, width, wanted }) => {
+      const { pixels } = expectedTower(name)
+      const engine = await open(towerFolder(name))
+      expect(engine.info).toMatchObject({ name: model, width, map: "r1" })
+      const many = Array.from({ length: 10 }, (_, i) => pixels[i % 3]!)
+      const { vectors, steps } = await embed(engine, [many, [pixels[2]!]])
+      expect(steps).toEqual(wanted)
+      const alone = await Promise.all(pixels.map((picture) => embed(engine, [[picture]])))
+      for (const [i, vector] of [...vectors[0]!, vectors[1]![0]!].entries()) {
+        const own = alone[i === 10 ? 2 : i % 3]!.vectors[0]![0]!
+        const gap = Math.max(...vector.map((value, at) => Math.abs(value - own[at]!)))
+        expect(gap).toBeLessThan(1e-5)
+      }
+      await engine.close()
+    },
+  )
 
   test("has the text model's map, where prefixes of its vectors are vectors", async () => {
     const engine = await open(changed({ "config.json": { matryoshka_dimensions: [8, 24] } }))
@@ -105,5 +113,21 @@ describe("an engine of a vision tower", () => {
     await expect(without(0, -1)).rejects.toThrow(
       /the tensor 'blocks.6.*', which is none of its own/,
     )
+  })
+
+  test.each([
+    ["clip", { patch_size: 64 }, /'patch_size' is larger than 'image_size'/],
+    ["clip", { num_attention_heads: 5 }, /5 heads don't fit a width of 32/],
+    ["clip", { image_size: 9_000 }, /'image_size' is 9000, not between/],
+    ["clip", { num_channels: 1 }, /'num_channels' is not 3/],
+    ["siglip", { vision_use_head: false }, /'vision_use_head' is off/],
+    ["siglip", { hidden_act: "swish" }, /activation is 'swish'/],
+    ["siglip2", { num_patches: 12 }, /'num_patches' is 12, no square/],
+  ])("refuses %s with %j", async (name, section, message) => {
+    const { vision_config } = JSON.parse(
+      readFileSync(join(towerFolder(name), "config.json"), "utf8"),
+    ) as { readonly vision_config: object }
+    const config = { vision_config: { ...vision_config, ...section } }
+    await expect(open(changed({ "config.json": config }, name))).rejects.toThrow(message)
   })
 })
