@@ -11,6 +11,7 @@ import { crossEncoderWindow } from "./open-rerank.ts"
 import { exportIn } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
 import { hasVisionTower, visionConfig } from "./vision/vision-config.ts"
+import type { EncoderOptions } from "./worker/protocol.ts"
 
 const megabyte = 2 ** 20
 
@@ -56,7 +57,7 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
     if (task === "embed") {
       for (const adapter of adapters) visionConfig(adapter.path)
       // refuses what `open` would; longer texts are read in windows
-      folderEncoder(path)
+      folderEncoder(path, (options ?? {}) as EncoderOptions)
       const modalities = adapters.length > 0 || hasVisionTower(path) ? ["text", "image"] : ["text"]
       return { ...of(contextTokens, []), modalities }
     }

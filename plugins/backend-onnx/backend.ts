@@ -24,7 +24,8 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
 })
 
 const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
-  const { precision, space, instances, ...encoder } = yield* optionsOf(entryOptions.embed, request)
+  const options = yield* optionsOf(entryOptions.embed, request)
+  const { precision, space, instances, instructionTemplate, ...encoder } = options
   const files = { ...request, adapters: [] }
   const { encoderPool, path } = yield* openEncoderPool(engineOf, files, {
     precision,
@@ -45,6 +46,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     encoderPool,
     vision,
     contextTokens,
+    instructionTemplate: instructionTemplate ?? encoderPool.info.instructionTemplate,
     window: Math.min(maxTokens, longestWindow),
     ...deps.services(),
   })

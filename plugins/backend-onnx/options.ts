@@ -45,10 +45,10 @@ const ChatOptions = Schema.Struct({
   ),
 })
 const EmbedOptions = Schema.Struct({
-  precision: precisionOf<"int8" | "fp32">(
-    ["int8", "fp32"],
+  precision: precisionOf<"int8" | "int4" | "fp32">(
+    ["int8", "int4", "fp32"],
     "fp32",
-    "How weights are kept: 8 bits (a smaller file), or 32.",
+    "How weights are kept: in 8 bits (a smaller file), in 4, or in 32.",
   ),
   instances,
   pooling: Schema.optionalKey(
@@ -61,6 +61,14 @@ const EmbedOptions = Schema.Struct({
     Schema.Boolean.annotate({
       description:
         "Whether the model was trained so that prefixes of its vectors are vectors themselves: then a shorter embedding is the model's own. By default what config.json says (matryoshka_dimensions).",
+    }),
+  ),
+  instructionTemplate: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/\{instruction\}/, { message: "must have {instruction} in it" }),
+    ).annotate({
+      description:
+        "How a request's instruction is before each text, with {instruction} where it is. By default as the model's prompts have it (config_sentence_transformers.json: Instruct: {instruction}, a new line, Query:); otherwise the instruction and a space.",
     }),
   ),
   space: Schema.optionalKey(

@@ -3,6 +3,7 @@ import type { Tokenizer } from "tokenizers"
 export interface EmbedTextsRequest {
   /** A text, or its tokens, with or without the special ones. */
   readonly texts: readonly (string | Int32Array)[]
+  /** What is before each text, as it is. */
   readonly instruction: string
   readonly truncate: "END" | "START" | "NONE"
   /** The maximum number of tokens of a text, special tokens and instruction included. */
@@ -111,6 +112,12 @@ const windowsOf = (
   }))
 }
 
+/** How many tokens both begin with: a token may span the end of an instruction and its text. */
+const commonLength = (a: readonly number[], b: readonly number[]): number => {
+  const differs = a.findIndex((id, index) => id !== b[index])
+  return differs < 0 ? a.length : differs
+}
+
 /**
  * Tokenizes texts with their instruction, truncates them to `maxTokens`, and divides what is longer
  * than the model's window. The instruction is never truncated.
@@ -122,14 +129,20 @@ export const embedTexts = async (
   const encode = async (text: string) =>
     (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds()
   const frame = await frameOf(tokenizer)
-  const prefix = instruction ? await encode(instruction) : []
+  const alone = instruction ? await encode(instruction) : []
   const framed = frame.before.length + frame.after.length
-  const around = framed + prefix.length
-  const capacity = maxTokens - around
-  if (capacity < 1 || window <= framed) return { instructionTooLong: prefix.length }
+  if (maxTokens - framed - alone.length < 1 || window <= framed)
+    return { instructionTooLong: alone.length }
   const tokenized: TokenizedText[] = []
   for (const [index, text] of texts.entries()) {
-    const ids = typeof text === "string" ? await encode(text) : [...unframed(text, frame)]
+    const all =
+      typeof text === "string"
+        ? await encode(`${instruction}${text}`)
+        : [...alone, ...unframed(text, frame)]
+    const begins = commonLength(alone, all)
+    const [prefix, ids] = [all.slice(0, begins), all.slice(begins)]
+    const around = framed + prefix.length
+    const capacity = maxTokens - around
     const truncated = ids.length > capacity
     if (truncated && truncate === "NONE") return { tooLong: { index, tokens: ids.length + around } }
     const kept = truncate === "START" ? ids.slice(-capacity) : ids.slice(0, capacity)

@@ -23,6 +23,9 @@ export type EmbedJobEvent =
   | StageTime
   | { readonly type: "vector"; readonly index: number; readonly vector: Float32Array }
 
+/** Where an instruction is in a template. */
+export const instructionMark = "{instruction}"
+
 export interface EncoderInfo {
   /** The maximum number of tokens of a text, special tokens included. */
   readonly maxTokens: number
@@ -31,6 +34,8 @@ export interface EncoderInfo {
   readonly name: string
   /** Digest of the weights. */
   readonly digest: string
+  /** How the model's files say that an instruction is before a text. */
+  readonly instructionTemplate?: string | undefined
   /** A vector of the embedding space for each text, or `[logit]` of a classifier for each pair. */
   readonly output: "vector" | "score"
   /** Length of the model's own vectors, before their map into the embedding space; 1 for logits. */

@@ -39,8 +39,10 @@ export type EncoderHead =
       /** None where the family has a pooling of its own. */
       readonly pooling: readonly PoolingMode[]
       readonly steps: readonly PoolingStep[]
-      /** Length of the model's own vectors. */
+      /** Length of the model's own vectors, as far as the space takes them. */
       readonly width: number
+      /** They are longer, so the rest is left out: only for those whose prefixes are vectors. */
+      readonly isCut: boolean
       /** Whether prefixes of its vectors are vectors themselves (Kusupati et al., arXiv 2205.13147). */
       readonly isMatryoshka: boolean
     }
@@ -51,6 +53,8 @@ export interface FolderEncoder {
   readonly head: EncoderHead
   /** With the limits of all files. */
   readonly config: EncoderConfig
+  /** How an instruction is before a text, with `{instruction}` where it is. */
+  readonly instructionTemplate: string | undefined
 }
 
 const isClassifier = (json: Metadata): boolean =>
@@ -110,11 +114,6 @@ const widthOf = (
         )
       width = step.type === "dense" ? step.outputs : width
     }
-  if (width > spaceDimensions)
-    throw new ModelFileError(
-      path,
-      `its vectors of ${width} numbers don't fit the space of ${spaceDimensions}`,
-    )
   return width
 }
 
@@ -130,15 +129,21 @@ export const folderEncoder = (path: string, options: EncoderOptions = {}): Folde
     ...model.config,
     maxTokens: Math.min(model.config.maxTokens, files.maxTokens ?? model.config.maxTokens),
   }
-  if (scores) return { model, head: { type: "score" }, config }
+  const { instructionTemplate } = files
+  if (scores) return { model, head: { type: "score" }, config, instructionTemplate }
   const chosen = options.pooling ? [optionPooling[options.pooling]] : files.pooling
   const pooling = model.pooled ? [] : (chosen ?? ["mean"])
-  const head: EncoderHead = {
-    type: "vector",
-    pooling,
-    steps: files.steps,
-    width: widthOf(path, model, pooling, files.steps),
-    isMatryoshka: options.matryoshka ?? json.has("matryoshka_dimensions"),
-  }
-  return { model, head, config }
+  const isMatryoshka = options.matryoshka ?? json.has("matryoshka_dimensions")
+  const all = widthOf(path, model, pooling, files.steps)
+  if (all > spaceDimensions && !isMatryoshka)
+    throw new ModelFileError(
+      path,
+      `its vectors of ${all} numbers don't fit the space of ${spaceDimensions}`,
+      "If it was trained for shorter ones, say so in the entry's options: matryoshka: true",
+    )
+  const width = Math.min(all, spaceDimensions)
+  const isCut = all > width
+  const { steps } = files
+  const head: EncoderHead = { type: "vector", pooling, steps, width, isCut, isMatryoshka }
+  return { model, head, config, instructionTemplate }
 }

@@ -107,6 +107,7 @@ export const openEncoderEngine: EngineOpener<
     config,
     head,
     model: { readsTokens },
+    instructionTemplate,
   } = encoder
   checkTokenizer(spec.path, config.vocabulary)
   const folder = graphOf(spec, encoder, progress)
@@ -119,6 +120,7 @@ export const openEncoderEngine: EngineOpener<
       maxTokens: config.maxTokens,
       vocabulary: config.vocabulary,
       name: config.name,
+      instructionTemplate,
       digest: readFileSync(join(folder, digestFile), "utf8"),
       output: head.type,
       width: head.type === "vector" ? head.width : 1,

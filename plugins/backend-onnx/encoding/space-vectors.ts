@@ -56,7 +56,8 @@ export const pooledVectors = (
       ? graph.concat(pooled, -1)
       : pooled[0]!
   for (const step of head.steps) x = stepOf(building, folder, step, x)
-  return spaceVectors(building, x, head)
+  const bounds = [[0], [head.width], [1]].map((at) => graph.ints(at))
+  return spaceVectors(building, head.isCut ? graph.node("Slice", [x, ...bounds]) : x, head)
 }
 
 /** Vectors `[B,width]` as unit vectors of the embedding space, `[B,2048]`. */

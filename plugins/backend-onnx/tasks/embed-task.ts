@@ -16,7 +16,7 @@ import type { EmbedTexts, EmbedTextsRequest, TokenizedText } from "../chat-forma
 import type { EmbedTextsInput } from "../chat-format/embed-texts-job.ts"
 import { grouped, oneAtATime } from "../chat-format/long-texts.ts"
 import { inPool, timed, timedTokenize } from "../chat-format/pool.ts"
-import type { EmbedJobEvent } from "../encoding/embed-job.ts"
+import { type EmbedJobEvent, instructionMark } from "../encoding/embed-job.ts"
 import { decodeImages, type ImageFile } from "../images/decode-images.ts"
 import type { VisionInfo, VisionJobRequest } from "../vision/vision-job.ts"
 import type { Engine } from "../worker/host.ts"
@@ -37,6 +37,8 @@ export interface EmbedTaskDeps {
   readonly vision?: VisionEngine | undefined
   /** The maximum number of tokens of a text. */
   readonly contextTokens: number
+  /** How an instruction is before a text, with `{instruction}` where it is. */
+  readonly instructionTemplate?: string | undefined
   /** The number of tokens that the encoder reads at once. */
   readonly window: number
   readonly workers: Workers
@@ -70,23 +72,27 @@ const makeTranslators = (id: ModelId, context: ModelContext) => {
   }
 }
 
-// a space between them, so that no token spans instruction and text
-const separated = (instruction: string): string =>
-  /\s$/.test(instruction) ? instruction : `${instruction} `
+/**
+ * What is before each text: the instruction as the model's template has it, or with a space behind
+ * it, so that no word spans both.
+ */
+const prefixOf = (instruction: string, template: string | undefined): string => {
+  if (template) return template.replace(instructionMark, () => instruction)
+  return /\s$/.test(instruction) ? instruction : `${instruction} `
+}
 
+// the instruction is tokenized with each text
 const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number =>
-  texts.reduce((sum, text) => sum + text.length, instruction.length)
+  texts.reduce((sum, text) => sum + text.length + instruction.length, 0)
 /** Characters of requests that are tokenized in one job, which takes some milliseconds. */
 const charactersAtOnce = 8_192
-
-const lengthOf = (text: string | Int32Array): number => text.length
 
 /** Many texts are tokenized in several jobs: in one they would hold up others. */
 const inPieces = (
   input: EmbedTextsRequest,
   tokenize: (input: EmbedTextsRequest) => Effect.Effect<EmbedTexts, ApiError>,
 ): Effect.Effect<EmbedTexts, ApiError> => {
-  const groups = grouped(input.texts, lengthOf)
+  const groups = grouped(input.texts, ({ length }) => length + input.instruction.length)
   if (groups.length === 1) return tokenize(input)
   return Effect.gen(function* () {
     const texts: TokenizedText[] = []
@@ -103,7 +109,8 @@ const inPieces = (
 
 /** Tokenizes the texts of a request; fails with the first that is too long. */
 const makeTokenized = (deps: EmbedTaskDeps) => {
-  const { folder, contextTokens, window, workers, clock, log } = deps
+  const { folder, contextTokens, window, instructionTemplate: template } = deps
+  const { workers, clock, log } = deps
   const tokenize = microBatched<EmbedTextsRequest, EmbedTexts, ApiError>({
     runAll: (requests) =>
       inPool<EmbedTextsInput, readonly EmbedTexts[]>(workers, log, "embed-texts-job", {
@@ -121,7 +128,7 @@ const makeTokenized = (deps: EmbedTaskDeps) => {
     const input = {
       texts: texts.map(({ text }) => text),
       truncate: request.truncate,
-      instruction: request.instruction ? separated(request.instruction) : "",
+      instruction: request.instruction ? prefixOf(request.instruction, template) : "",
       maxTokens: contextTokens,
       window,
     }

@@ -14,6 +14,13 @@ export interface ExpectedEncoder {
     readonly vector: readonly number[]
   }[]
   readonly pooled?: Readonly<Record<string, readonly (readonly number[])[]>>
+  /** With a prompt before each text, by the name of the prompt. */
+  readonly prompted?: Readonly<
+    Record<
+      string,
+      readonly { readonly ids: readonly number[]; readonly vector: readonly number[] }[]
+    >
+  >
   readonly pairs?: readonly {
     readonly query: string
     readonly document: string
