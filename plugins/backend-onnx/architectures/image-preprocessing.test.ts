@@ -21,9 +21,9 @@ const cropped: PreprocessingDefaults = {
   crop: { width: 32, height: 32 },
 }
 
-const read = (json: object | undefined, defaults = exact) => {
+const read = (json: object | undefined, defaults = exact, file = "preprocessor_config.json") => {
   const folder = mkdtempSync(join(tmpdir(), "preprocessing-"))
-  if (json) writeFileSync(join(folder, "preprocessor_config.json"), JSON.stringify(json))
+  if (json) writeFileSync(join(folder, file), JSON.stringify(json))
   return imagePreprocessing(folder, 32, defaults)
 }
 
@@ -71,6 +71,11 @@ describe("preprocessor_config.json", () => {
       resize: { mode: "shortest-edge", edge: 48 },
     })
     expect(read({ size: 32 }).resize).toEqual({ mode: "exact", width: 32, height: 32 })
+  })
+
+  test("may be a part of processor_config.json, with nulls for what is not said", () => {
+    const json = { image_processor: { resample: 2, crop_size: null, do_center_crop: null } }
+    expect(read(json, exact, "processor_config.json")).toMatchObject({ kernel: "linear" })
   })
 
   test("may switch off the normalization", () => {

@@ -60,6 +60,7 @@ export interface PreprocessingDefaults {
 }
 
 const preprocessorFile = "preprocessor_config.json"
+const processorFile = "processor_config.json"
 const maxEdge = 4096
 // beyond this ratio of the sides, the ends are cut off before a picture is enlarged, which could
 // take any amount of memory else
@@ -173,18 +174,30 @@ const preprocessing = (json: Metadata, defaults: PreprocessingDefaults): ImagePr
 }
 
 /**
- * Reads preprocessor_config.json, as image processors of transformers write it, of a tower that
- * takes square pictures with sides of `edge` pixels. Throws `ModelFileError`.
+ * The settings of a folder's image processor, and the file that has them: new folders have one for
+ * the processors of all inputs.
+ */
+const settingsIn = (folder: string): { readonly path: string; readonly json: Metadata } => {
+  const of = (name: string, json: () => Metadata) => ({ path: join(folder, name), json: json() })
+  if (existsSync(join(folder, preprocessorFile)))
+    return of(preprocessorFile, () => readJson(folder, preprocessorFile))
+  if (existsSync(join(folder, processorFile)))
+    return of(processorFile, () => objectAt(readJson(folder, processorFile), "image_processor"))
+  return of(preprocessorFile, () => new Map())
+}
+
+/**
+ * Reads preprocessor_config.json, or processor_config.json, as image processors of transformers
+ * write it, of a tower that takes square pictures with sides of `edge` pixels. Throws
+ * `ModelFileError`.
  */
 export const imagePreprocessing = (
   folder: string,
   edge: number,
   defaults: PreprocessingDefaults,
-): ImagePreprocessing =>
-  explaining(join(folder, preprocessorFile), () => {
-    const json = existsSync(join(folder, preprocessorFile))
-      ? readJson(folder, preprocessorFile)
-      : new Map<string, never>()
+): ImagePreprocessing => {
+  const { path, json } = settingsIn(folder)
+  return explaining(path, () => {
     const found = preprocessing(json, defaults)
     if (found.width !== edge || found.height !== edge)
       throw new Damaged(
@@ -192,6 +205,7 @@ export const imagePreprocessing = (
       )
     return found
   })
+}
 
 const clamped = (value: number): number => Math.max(1, value)
 
