@@ -48,23 +48,27 @@ describe.each(["bert", "xlm-roberta", "modernbert"])("the cross-encoder %s", (na
     }
   })
 
-  test("scores a document alone as in any company, bit by bit", async () => {
-    const documents = Array.from({ length: 64 }, (_, i) =>
-      pairs[i % 3]!.document.slice(0, 3 + ((i * 7) % 47)).repeat(1 + (i % 2)),
-    )
-    const { query } = pairs[0]!
-    const { scores } = await rerank(model, { query, documents })
-    // together with another request
-    const [turned] = await Promise.all([
-      rerank(model, { query, documents: [...documents].reverse() }),
-      rerank(model, { query: pairs[1]!.query, documents: documents.slice(9, 30) }),
-    ])
-    expect(turned.scores.reverse()).toEqual(scores)
-    for (const index of [0, 1, 2, 17, 63])
-      expect((await rerank(model, { query, documents: [documents[index]!] })).scores).toEqual([
-        scores[index],
+  test.each(["fp32", "int8"])(
+    "in %s a score is the same in any company, bit by bit",
+    async (precision) => {
+      const model = await fixture.open("rerank", folder, { options: { precision } })
+      const documents = Array.from({ length: 64 }, (_, i) =>
+        pairs[i % 3]!.document.slice(0, 3 + ((i * 7) % 47)).repeat(1 + (i % 2)),
+      )
+      const { query } = pairs[0]!
+      const { scores } = await rerank(model, { query, documents })
+      // together with another request
+      const [turned] = await Promise.all([
+        rerank(model, { query, documents: [...documents].reverse() }),
+        rerank(model, { query: pairs[1]!.query, documents: documents.slice(9, 30) }),
       ])
-  })
+      expect(turned.scores.reverse()).toEqual(scores)
+      for (const index of [0, 1, 2, 17, 63])
+        expect((await rerank(model, { query, documents: [documents[index]!] })).scores).toEqual([
+          scores[index],
+        ])
+    },
+  )
 
   test("reads long documents in windows, of which the best counts", async () => {
     const words = pairs.map(({ document }) => document).join(" ")

@@ -8,7 +8,7 @@ import {
   rerankModelContract,
 } from "../../testing/contracts/model.ts"
 import { thinkingTemplate } from "./testing/chat-templates.ts"
-import { fixtureFolder } from "./testing/fixtures.ts"
+import { encoderFolder, fixtureFolder } from "./testing/fixtures.ts"
 import { type GgufValue, writeGguf } from "./testing/gguf-writer.ts"
 import { openBackend } from "./testing/open-backend.ts"
 import { writeTinyBert } from "./testing/tiny-bert.ts"
@@ -22,7 +22,7 @@ const opened =
   <T extends TaskName>(task: T, path: (folder: string) => string) =>
   async (): Promise<OpenedModel<T>> => {
     const fixture = openBackend()
-    const loaded = await fixture.open(task, path(fixture.dataDir))
+    const loaded = await fixture.open(task, path(fixture.dataDir), { contextTokens: 1024 })
     return { id: "m", loaded, close: fixture.close }
   }
 
@@ -54,4 +54,12 @@ embedModelContract(
 rerankModelContract(
   "a Llama in GGUF",
   opened("rerank", tinyLlamaOf(6, { "llama.context_length": 1024 })),
+)
+rerankModelContract(
+  "a tiny Qwen3-Reranker",
+  opened("rerank", () => fixtureFolder("qwen3-reranker")),
+)
+rerankModelContract(
+  "a cross-encoder",
+  opened("rerank", () => encoderFolder("xlm-roberta-classifier")),
 )

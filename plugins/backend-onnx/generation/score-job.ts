@@ -40,6 +40,7 @@ export class ScoreJob {
   private index = 0
   private before = 0
   private begun = false
+  private spentMs = 0
 
   constructor(model: Model, request: ScoreRequest, emit: (event: DecoderEvent) => void) {
     this.model = model
@@ -92,9 +93,14 @@ export class ScoreJob {
     return this.index === this.request.prompts.length
   }
 
-  spent(): void {}
+  spent(_stage: "prefill", durationMs: number): void {
+    this.spentMs += durationMs
+  }
 
-  release(): void {}
+  release(): void {
+    if (this.spentMs) this.emit({ type: "time", stage: "prefill", durationMs: this.spentMs })
+    this.spentMs = 0
+  }
 
   private finishPrompt(ids: Int32Array, logits: Float32Array): void {
     const { prompts, yesTokens, noTokens } = this.request

@@ -42,9 +42,9 @@ export const rerankModelContract = (
     it("reads a long document in windows, as many as are wanted, and takes an instruction", async () => {
       const documents = [`${long()} tail one`, `${long()} another tail`]
       const instruction = "Judge whether the document answers the question."
-      const whole = await ask({ query, documents, instruction })
+      const some = await ask({ query, documents, instruction, maxDocumentWindows: 2 })
       const first = await ask({ query, documents, instruction, maxDocumentWindows: 1 })
-      expect(first.used.inputTokens).toBeLessThan(whole.used.inputTokens)
+      expect(first.used.inputTokens).toBeLessThan(some.used.inputTokens)
       const cut = await scores({ query, documents, instruction, maxDocumentTokens: 10 })
       expect(cut.get(0)).toBe(cut.get(1)!)
     })
