@@ -145,9 +145,20 @@ const row = (file: string): readonly string[] => {
   ]
 }
 
+const pageFile = join(import.meta.dirname, "models.md")
+const keptFrom =
+  "<!-- npm run docs keeps what follows: figures, by the commands that they name. -->"
+
+/** What was measured, from its own heading on. */
+const keptText = (): string => {
+  const page = readFileSync(pageFile, "utf8")
+  const at = page.indexOf(keptFrom)
+  return at < 0 ? "" : page.slice(at + keptFrom.length).trim()
+}
+
 export const modelsPage = (): string => `# Ready-made models
 
-Written by \`npm run docs\` from [config/models](../config/models); do not edit. A config file includes one by its name:
+Written by \`npm run docs\` from [config/models](../config/models); do not edit what stands above "Measured". A config file includes one by its name:
 
 \`\`\`yaml
 plugins: { backend-onnx: {}, endpoint-chat: {}, endpoint-models: {}, billing-free: {}, identity-static: { keys: [] } }
@@ -163,4 +174,8 @@ A name is looked up beside the config file, then in rakit's own config folder; \
 ${table(["include", "file", "licence", "type", "download", "window", "weights in memory", "keys and values of a token", `tokens in ${count(kvMemoryMb)} MB`, `RAM, one conversation of ${count(conversation)} tokens`], modelFiles.map(row))}
 
 Figures are computed from each model's shape by the sizes that the engine gives weights and keys and values (\`precision: auto\`), with 250 MB for everything else. \`kvMemoryMb\` of backend-onnx bounds the keys and values of all running requests together, and so the window: a window that is longer than fits is served as far as it fits, and \`rakit check\` says so once the file is here. The prefix cache (\`prefixCacheMb\`) comes on top as it fills.
+
+${keptFrom}
+
+${keptText()}
 `
