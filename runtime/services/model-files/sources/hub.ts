@@ -91,6 +91,17 @@ const nextPage = (headers: Headers, url: string): string | undefined => {
   return link && URL.canParse(link, url) ? new URL(link, url).href : undefined
 }
 
+/** Whether a path below the source's folder is one that it asks for. */
+const asksFor = ({ path: folder, only }: HubSource) => {
+  if (!only) return () => true
+  const patterns = only.map((pattern) => {
+    const parts = pattern.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+    return new RegExp(`^${parts.join("[^/]*")}$`, "u")
+  })
+  const from = folder === "" ? 0 : folder.length + 1
+  return (path: string) => patterns.some((pattern) => pattern.test(path.slice(from)))
+}
+
 const listFolder = async (
   context: PullContext,
   source: HubSource,
@@ -98,6 +109,7 @@ const listFolder = async (
 ): Promise<readonly RemoteFile[]> => {
   const { base, headers } = hubOf(context.env)
   const files: RemoteFile[] = []
+  const isAsked = asksFor(source)
   let url: string | undefined =
     `${base}/api/models/${source.repo}/tree/${encodeURIComponent(source.revision)}${source.path && `/${encodePath(source.path)}`}?recursive=true`
   while (url !== undefined) {
@@ -109,13 +121,13 @@ const listFolder = async (
     const listing = decodeListing(parseJson(page.text, url))
     if (Result.isFailure(listing)) throw new SourceFailed(`${shownUrl(url)} is not a listing`)
     for (const { type, path, oid, lfs } of listing.success)
-      if (type === "file")
+      if (type === "file" && isAsked(path))
         files.push(remoteFile(context, source, path, { sha256: lfs?.oid, gitBlob: lfs ? "" : oid }))
     if (files.length > maxFiles)
       throw new SourceFailed(`the folder has more than ${maxFiles} files`)
     url = nextPage(page.headers, url)
   }
-  if (files.length === 0) throw new SourceFailed("the folder is empty")
+  if (files.length === 0) throw new SourceFailed("the folder has no such files")
   return files
 }
 

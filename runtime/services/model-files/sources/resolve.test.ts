@@ -158,6 +158,21 @@ describe("hub", () => {
     })
   })
 
+  it("takes the files of a folder that are asked for", async () => {
+    const names = ["config.json", "onnx/config.json", "a+b.json", "x.safetensors", "x.bin", "p/c"]
+    server().json(
+      "/api/models/owner/repo/tree/main/m?recursive=true",
+      names.map((name) => ({ type: "file", path: `m/${name}` })),
+    )
+    const pathsOf = async (url: string) =>
+      (await resolveUrl(url, { HF_ENDPOINT: server().url })).files.map(({ path }) => path)
+    expect(await pathsOf("hf:owner/repo@main/m/{*.json,p/*,x.*s}")).toEqual(
+      ["config.json", "a+b.json", "x.safetensors", "p/c"].map((name) => `m/${name}`),
+    )
+    expect(await pathsOf("hf:owner/repo@main/m/{a+*.json}")).toEqual(["m/a+b.json"])
+    await expect(pathsOf("hf:owner/repo@main/m/{*.gguf}")).rejects.toThrow(/no such files/)
+  })
+
   it("lists a folder over its pages, and refuses what leaves it", async () => {
     const tree = "/api/models/owner/repo/tree/main/onnx?recursive=true"
     server().json(

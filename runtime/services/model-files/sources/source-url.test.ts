@@ -47,6 +47,15 @@ describe("parseSourceUrl", () => {
       path: "",
       folder: true,
     })
+    expect(parse("hf:owner/repo@main/{*.json,1_Pooling/*,model.safetensors}")).toEqual({
+      scheme: "hf",
+      repo: "owner/repo",
+      revision: "main",
+      path: "",
+      folder: true,
+      only: ["*.json", "1_Pooling/*", "model.safetensors"],
+    })
+    expect(parse("hf:owner/repo@main/a/b/{x}")).toMatchObject({ path: "a/b", only: ["x"] })
     expect(parse("https://h/a/b.gguf?x=1")).toEqual({
       scheme: "web",
       url: "https://h/a/b.gguf?x=1",
@@ -63,6 +72,10 @@ describe("parseSourceUrl", () => {
     ["npm:name@latest/x", "npm:package@1.2.3/"],
     ["npm:name@1.0.0/a\\b", "must be relative and plain"],
     ["hf:repo@main/x", "hf:owner/repo@revision/"],
+    ["hf:a/b@main/{x,../y}", "write the files of a folder as"],
+    ["hf:a/b@main/{}", "write the files of a folder as"],
+    ["hf:a/b@main/../{x}", "must be relative and plain"],
+    [`hf:a/b@main/{${"x,".repeat(16)}x}`, "at most 16"],
     ["https://host/", "must name one file"],
     ["https://", "not a valid web address"],
     ["file:", "file:/absolute"],
@@ -81,6 +94,11 @@ describe("parseSourceUrl", () => {
     fc.record({ path: path.filter(isSafePath), folder: fc.boolean() }),
     fc.constant({ path: "", folder: true }),
   )
+  const some = fc.record({
+    path: fc.oneof(fc.constant(""), path.filter(isSafePath)),
+    folder: fc.constant(true),
+    only: fc.array(path.filter(isSafePath), { minLength: 1, maxLength: 16 }),
+  })
   const source: fc.Arbitrary<SourceUrl> = fc.oneof(
     fc
       .tuple(name, fc.stringMatching(/^[0-9][0-9a-z.!+_-]{0,8}$/), inside)
@@ -99,7 +117,7 @@ describe("parseSourceUrl", () => {
         version,
         ...at,
       })),
-    fc.tuple(name, name, name, inside).map(([owner, repo, revision, at]) => ({
+    fc.tuple(name, name, name, fc.oneof(inside, some)).map(([owner, repo, revision, at]) => ({
       scheme: "hf" as const,
       repo: `${owner}/${repo}`,
       revision,

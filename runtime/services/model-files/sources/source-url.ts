@@ -12,7 +12,13 @@ interface PathInside {
 export type SourceUrl =
   | ({ readonly scheme: "pypi"; readonly name: string; readonly version: string } & PathInside)
   | ({ readonly scheme: "npm"; readonly name: string; readonly version: string } & PathInside)
-  | ({ readonly scheme: "hf"; readonly repo: string; readonly revision: string } & PathInside)
+  | ({
+      readonly scheme: "hf"
+      readonly repo: string
+      readonly revision: string
+      /** Patterns of the files of a folder that are taken; `*` is any part of a name. Absent: all. */
+      readonly only?: readonly string[]
+    } & PathInside)
   | { readonly scheme: "web"; readonly url: string }
   | { readonly scheme: "file"; readonly path: string }
 
@@ -46,6 +52,19 @@ const parseNpm = (rest: string): Parsed => {
   return Result.map(inside(path), (where) => ({ scheme: "npm", name, version, ...where }))
 }
 
+/** A folder's files by patterns: `folder/{*.json,part/model.safetensors}`. */
+const someInside = (text: string): Result.Result<PathInside & { only?: string[] }, string> => {
+  const [, folder = "", patterns] = /^(.*\/)?\{([^{}]*)\}$/s.exec(text) ?? []
+  if (patterns === undefined) return inside(text)
+  const only = patterns.split(",")
+  const wrong = only.find((pattern) => !isSafePath(pattern))
+  if (wrong !== undefined || only.length > 16)
+    return Result.fail(
+      `write the files of a folder as {*.json,part/model.safetensors}, at most 16, not "${text}"`,
+    )
+  return Result.map(inside(folder), (where) => ({ ...where, only }))
+}
+
 const parseHub = (rest: string): Parsed => {
   const match =
     /^([A-Za-z0-9][A-Za-z0-9._-]*\/[A-Za-z0-9][A-Za-z0-9._-]*)@([A-Za-z0-9][A-Za-z0-9._-]*)\/(.*)$/s.exec(
@@ -53,7 +72,7 @@ const parseHub = (rest: string): Parsed => {
     )
   if (!match) return Result.fail("write it as hf:owner/repo@revision/path")
   const [, repo = "", revision = "", path = ""] = match
-  return Result.map(inside(path), (where) => ({ scheme: "hf", repo, revision, ...where }))
+  return Result.map(someInside(path), (where) => ({ scheme: "hf", repo, revision, ...where }))
 }
 
 const parseWeb = (url: string): Parsed => {
@@ -96,7 +115,7 @@ export const formatSourceUrl = (source: SourceUrl): string => {
     case "npm":
       return `npm:${source.name}@${source.version}/${formatInside(source)}`
     case "hf":
-      return `hf:${source.repo}@${source.revision}/${formatInside(source)}`
+      return `hf:${source.repo}@${source.revision}/${formatInside(source)}${source.only ? `{${source.only.join()}}` : ""}`
     case "web":
       return source.url
     case "file":
