@@ -46,7 +46,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     encoderPool,
     vision,
     contextTokens,
-    instructionTemplate: instructionTemplate ?? encoderPool.info.instructionTemplate,
+    prompts: { ...encoderPool.info.prompts, ...(instructionTemplate && { instructionTemplate }) },
     window: Math.min(maxTokens, longestWindow),
     ...deps.services(),
   })

@@ -26,6 +26,16 @@ export type EmbedJobEvent =
 /** Where an instruction is in a template. */
 export const instructionMark = "{instruction}"
 
+/** What a model wants before its texts. */
+export interface Prompts {
+  /** Before texts of requests without an instruction. */
+  readonly byDefault: string
+  /** By the names that the model's authors gave them, such as `query`. */
+  readonly named: Readonly<Record<string, string>>
+  /** How an instruction is before a text, with `{instruction}` where it is. */
+  readonly instructionTemplate?: string | undefined
+}
+
 export interface EncoderInfo {
   /** The maximum number of tokens of a text, special tokens included. */
   readonly maxTokens: number
@@ -34,8 +44,7 @@ export interface EncoderInfo {
   readonly name: string
   /** Digest of the weights. */
   readonly digest: string
-  /** How the model's files say that an instruction is before a text. */
-  readonly instructionTemplate?: string | undefined
+  readonly prompts: Prompts
   /** A vector of the embedding space for each text, or `[logit]` of a classifier for each pair. */
   readonly output: "vector" | "score"
   /** Length of the model's own vectors, before their map into the embedding space; 1 for logits. */

@@ -71,6 +71,20 @@ describe.each([
     ).toEqual(texts!.map(({ ids }) => [ids]))
   })
 
+  test("is given the tokens of a prompt and a text that transformers makes of both", async () => {
+    const tokenizer = Tokenizer.fromFile(join(encoderFolder(name), "tokenizer.json"))
+    const found = await embedTexts(tokenizer, {
+      texts: texts!.map(({ text }) => text),
+      instruction: "Query für: ",
+      truncate: "END",
+      maxTokens: 1_000,
+      window: 1_000,
+    })
+    expect("texts" in found && found.texts.map(({ windows }) => [...windows[0]!.ids])).toEqual(
+      texts!.map(({ promptedIds }) => promptedIds),
+    )
+  })
+
   test.skipIf(!isRounded.includes(name))("loses little in 8 bits", async () => {
     const engine = await open(encoderFolder(name), { precision: "int8" })
     const vectors = await outputsOf(

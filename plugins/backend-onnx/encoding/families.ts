@@ -53,8 +53,6 @@ export interface FolderEncoder {
   readonly head: EncoderHead
   /** With the limits of all files. */
   readonly config: EncoderConfig
-  /** How an instruction is before a text, with `{instruction}` where it is. */
-  readonly instructionTemplate: string | undefined
 }
 
 const isClassifier = (json: Metadata): boolean =>
@@ -129,8 +127,7 @@ export const folderEncoder = (path: string, options: EncoderOptions = {}): Folde
     ...model.config,
     maxTokens: Math.min(model.config.maxTokens, files.maxTokens ?? model.config.maxTokens),
   }
-  const { instructionTemplate } = files
-  if (scores) return { model, head: { type: "score" }, config, instructionTemplate }
+  if (scores) return { model, head: { type: "score" }, config }
   const chosen = options.pooling ? [optionPooling[options.pooling]] : files.pooling
   const pooling = model.pooled ? [] : (chosen ?? ["mean"])
   const isMatryoshka = options.matryoshka ?? json.has("matryoshka_dimensions")
@@ -145,5 +142,5 @@ export const folderEncoder = (path: string, options: EncoderOptions = {}): Folde
   const isCut = all > width
   const { steps } = files
   const head: EncoderHead = { type: "vector", pooling, steps, width, isCut, isMatryoshka }
-  return { model, head, config, instructionTemplate }
+  return { model, head, config }
 }

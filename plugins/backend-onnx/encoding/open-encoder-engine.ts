@@ -19,6 +19,7 @@ import {
 import { buildEncoderGraph, encoderGraphVersion } from "./encoder-graph.ts"
 import { EncoderRunner, paddedPair, textFeeds } from "./encoder-runner.ts"
 import { type FolderEncoder, folderEncoder } from "./families.ts"
+import { promptsIn } from "./prompts.ts"
 import { mapVersion } from "./stacked-rotations.ts"
 
 // 40 ms for 22 million parameters; longer steps add latency and no throughput
@@ -107,7 +108,6 @@ export const openEncoderEngine: EngineOpener<
     config,
     head,
     model: { readsTokens },
-    instructionTemplate,
   } = encoder
   checkTokenizer(spec.path, config.vocabulary)
   const folder = graphOf(spec, encoder, progress)
@@ -120,7 +120,7 @@ export const openEncoderEngine: EngineOpener<
       maxTokens: config.maxTokens,
       vocabulary: config.vocabulary,
       name: config.name,
-      instructionTemplate,
+      prompts: promptsIn(spec.path),
       digest: readFileSync(join(folder, digestFile), "utf8"),
       output: head.type,
       width: head.type === "vector" ? head.width : 1,

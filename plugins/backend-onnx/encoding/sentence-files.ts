@@ -1,10 +1,8 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { objectAt } from "../architectures/folder-json.ts"
 import { countIn, countOr, type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
 import { readJson, readTextFile } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
-import { instructionMark } from "./embed-job.ts"
 
 /** Ways to make one vector of the states of a text's tokens; several are concatenated. */
 export const poolingModes = [
@@ -35,8 +33,6 @@ export interface SentenceFiles {
   readonly pooling: readonly PoolingMode[] | undefined
   readonly steps: readonly PoolingStep[]
   readonly maxTokens: number | undefined
-  /** How an instruction is before a text, with `{instruction}` where it is. */
-  readonly instructionTemplate: string | undefined
 }
 
 const modeNamed = (name: string): PoolingMode => {
@@ -155,24 +151,6 @@ const limitIn = (folder: string, name: string, key: string): number | undefined 
   })
 }
 
-/** Prompts with an instruction: of Qwen3-Embedding and others since E5-Mistral, of EmbeddingGemma. */
-const instructed = [/^(Instruct: )[^\n]+(\nQuery: ?)$/, /^(task: )[^|]+( \| query: )$/]
-
-const promptsFile = "config_sentence_transformers.json"
-
-const instructionTemplateIn = (folder: string): string | undefined => {
-  if (!existsSync(join(folder, promptsFile))) return undefined
-  return explaining(join(folder, promptsFile), () => {
-    const prompts = [...objectAt(readJson(folder, promptsFile), "prompts").values()].map(String)
-    for (const prompt of prompts)
-      for (const pattern of instructed) {
-        const found = pattern.exec(prompt)
-        if (found) return `${found[1]}${instructionMark}${found[2]}`
-      }
-    return undefined
-  })
-}
-
 /**
  * Reads modules.json, the pooling and the parts that it names, and how many tokens a text may have
  * (Reimers and Gurevych, arXiv 1908.10084). Throws `ModelFileError`.
@@ -188,6 +166,5 @@ export const sentenceFiles = (folder: string): SentenceFiles => {
     maxTokens:
       limitIn(folder, "sentence_bert_config.json", "max_seq_length") ??
       limitIn(folder, "tokenizer_config.json", "model_max_length"),
-    instructionTemplate: instructionTemplateIn(folder),
   }
 }

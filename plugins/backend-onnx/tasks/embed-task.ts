@@ -16,7 +16,8 @@ import type { EmbedTexts, EmbedTextsRequest, TokenizedText } from "../chat-forma
 import type { EmbedTextsInput } from "../chat-format/embed-texts-job.ts"
 import { grouped, oneAtATime } from "../chat-format/long-texts.ts"
 import { inPool, timed, timedTokenize } from "../chat-format/pool.ts"
-import { type EmbedJobEvent, instructionMark } from "../encoding/embed-job.ts"
+import type { EmbedJobEvent, Prompts } from "../encoding/embed-job.ts"
+import { promptFor } from "../encoding/prompts.ts"
 import { decodeImages, type ImageFile } from "../images/decode-images.ts"
 import type { VisionInfo, VisionJobRequest } from "../vision/vision-job.ts"
 import type { Engine } from "../worker/host.ts"
@@ -37,8 +38,7 @@ export interface EmbedTaskDeps {
   readonly vision?: VisionEngine | undefined
   /** The maximum number of tokens of a text. */
   readonly contextTokens: number
-  /** How an instruction is before a text, with `{instruction}` where it is. */
-  readonly instructionTemplate?: string | undefined
+  readonly prompts: Prompts
   /** The number of tokens that the encoder reads at once. */
   readonly window: number
   readonly workers: Workers
@@ -72,15 +72,6 @@ const makeTranslators = (id: ModelId, context: ModelContext) => {
   }
 }
 
-/**
- * What is before each text: the instruction as the model's template has it, or with a space behind
- * it, so that no word spans both.
- */
-const prefixOf = (instruction: string, template: string | undefined): string => {
-  if (template) return template.replace(instructionMark, () => instruction)
-  return /\s$/.test(instruction) ? instruction : `${instruction} `
-}
-
 // the instruction is tokenized with each text
 const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number =>
   texts.reduce((sum, text) => sum + text.length + instruction.length, 0)
@@ -109,7 +100,7 @@ const inPieces = (
 
 /** Tokenizes the texts of a request; fails with the first that is too long. */
 const makeTokenized = (deps: EmbedTaskDeps) => {
-  const { folder, contextTokens, window, instructionTemplate: template } = deps
+  const { folder, contextTokens, window, prompts } = deps
   const { workers, clock, log } = deps
   const tokenize = microBatched<EmbedTextsRequest, EmbedTexts, ApiError>({
     runAll: (requests) =>
@@ -128,7 +119,7 @@ const makeTokenized = (deps: EmbedTaskDeps) => {
     const input = {
       texts: texts.map(({ text }) => text),
       truncate: request.truncate,
-      instruction: request.instruction ? prefixOf(request.instruction, template) : "",
+      instruction: promptFor(prompts, request.instruction),
       maxTokens: contextTokens,
       window,
     }

@@ -17,6 +17,7 @@ const info: EncoderInfo = {
   vocabulary: 100,
   maxTokens: 512,
   name: "tiny",
+  prompts: { byDefault: "", named: {} },
   digest: "d",
   output: "vector",
   width: 1,

@@ -11,6 +11,8 @@ export interface ExpectedEncoder {
   readonly texts?: readonly {
     readonly text: string
     readonly ids: readonly number[]
+    /** Of the text behind the prompt `Query für: `. */
+    readonly promptedIds: readonly number[]
     readonly vector: readonly number[]
   }[]
   readonly pooled?: Readonly<Record<string, readonly (readonly number[])[]>>
