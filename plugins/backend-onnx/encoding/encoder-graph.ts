@@ -5,7 +5,7 @@ import { pooledVectors } from "./space-vectors.ts"
 import { spaceDimensions } from "./stacked-rotations.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const encoderGraphVersion = 3
+export const encoderGraphVersion = 4
 
 const batchOf = ({ graph }: EncoderBuilding): EncoderBatch => {
   const ids = graph.input("input_ids", "int64", ["B", "S"])

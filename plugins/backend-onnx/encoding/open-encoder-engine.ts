@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Tokenizer } from "tokenizers"
 import { cachedGraph, digestOf, graphFile, knownIn } from "../onnx/graph-cache.ts"
 import { openSession } from "../onnx/onnx-session.ts"
+import type { Content } from "../weights/content-digest.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
@@ -51,17 +52,36 @@ const stepFolders = ({ head }: FolderEncoder): readonly string[] =>
     ? head.steps.flatMap((step) => (step.type === "normalize" ? [] : [step.folder]))
     : []
 
+/**
+ * The digest of all that makes a text's vector: the weights, and how their states are pooled where
+ * it is not the mean, which the ids of spaces left out from the beginning.
+ */
+const digestOfModel = (
+  file: TensorSource,
+  { head }: FolderEncoder,
+  parts: readonly Content[],
+): string => {
+  const weights = digestOfWeights(file)
+  if (head.type === "score") return weights
+  const isMean = head.pooling.every((mode) => mode === "mean")
+  return isMean && parts.length === 0
+    ? weights
+    : digestOf([weights, head.pooling, head.steps, parts]).slice(0, 12)
+}
+
 const graphOf = (
   spec: EngineSpec,
   encoder: FolderEncoder,
   progress: (detail: string) => void,
 ): string => {
   const known = knownIn(spec.graphs)
-  const folders = [spec.path, ...stepFolders(encoder).map((folder) => join(spec.path, folder))]
+  const contents = (folder: string) =>
+    weightFilesIn(folder).map((name) => known.of(join(folder, name)))
+  const parts = stepFolders(encoder).flatMap((folder) => contents(join(spec.path, folder)))
   const digest = digestOf([
     "encoder",
     encoderGraphVersion,
-    folders.flatMap((folder) => weightFilesIn(folder).map((name) => known.of(join(folder, name)))),
+    [...contents(spec.path), ...parts],
     spec.precision,
     encoder.model.config,
     encoder.head,
@@ -71,7 +91,7 @@ const graphOf = (
     const file = openSafetensorsFolder(spec.path)
     try {
       explaining(file.path, () => {
-        writeFileSync(join(folder, digestFile), digestOfWeights(file))
+        writeFileSync(join(folder, digestFile), digestOfModel(file, encoder, parts))
         buildEncoderGraph({ graph, file, precision: spec.precision }, spec.path, encoder)
       })
     } finally {

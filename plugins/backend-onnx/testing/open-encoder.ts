@@ -11,7 +11,7 @@ export interface ExpectedEncoder {
   readonly texts?: readonly {
     readonly text: string
     readonly ids: readonly number[]
-    /** Of the text behind the prompt `Query für: `. */
+    /** The tokens of `Query für: ` and the text. */
     readonly promptedIds: readonly number[]
     readonly vector: readonly number[]
   }[]
