@@ -59,10 +59,11 @@ it("embeddings.js compares sentences", async () => {
   )
 })
 
-it("rerank.js lists the best document first", async () => {
+it("rerank.js lists the best document first, and gets objects back", async () => {
   const lines = (await run("rerank.js")).trim().split("\n")
-  expect(lines).toHaveLength(3)
+  expect(lines).toHaveLength(4)
   expect(lines[0]).toContain("Jakarta")
+  expect(lines[3]).toMatch(/^{"text":"Jakarta.*"page":"0"}$/)
 })
 
 it("batches.js asks what it would cost, and waits for the answers", async () => {
