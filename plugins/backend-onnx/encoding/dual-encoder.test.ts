@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
@@ -47,4 +47,22 @@ describe.each(["clip", "siglip", "siglip2"])("the text tower of the tiny %s", (n
       "texts" in found! && found.texts.map(({ windows }) => windows.map(({ ids }) => [...ids])),
     ).toEqual(texts.map(({ ids }) => [ids]))
   })
+})
+
+test("SigLIP's padding is on the side that the tokenizer's files say", async () => {
+  const path = join(graphs, "left")
+  cpSync(towerFolder("siglip2"), path, { recursive: true })
+  const [config, expected] = ["tokenizer_config.json", "expected.json"].map(
+    (name) => JSON.parse(readFileSync(join(path, name), "utf8")) as object,
+  ) as [object, { readonly paddedLeft: readonly (readonly number[])[] }]
+  const texts = expectedTexts("siglip2")
+  for (const padding_side of ["left", undefined]) {
+    writeFileSync(join(path, "tokenizer_config.json"), JSON.stringify({ ...config, padding_side }))
+    const engine = await openEncoder(path, graphs)
+    const inputs = texts.map(({ ids }) => Int32Array.from(ids))
+    const vectors = await outputsOf(engine, inputs)
+    for (const [i, vector] of expected.paddedLeft.entries())
+      expect(cosine(unmapped(vectors[i]!, vector.length), vector)).toBeGreaterThan(1 - 1e-6)
+    await engine.close()
+  }
 })

@@ -2,7 +2,7 @@ import { join } from "node:path"
 import { Tokenizer } from "tokenizers"
 import { objectAt } from "../architectures/folder-json.ts"
 import type { Value } from "../onnx/graph-builder.ts"
-import { countOr, type Metadata, numberOr, present, textIn } from "../weights/gguf-metadata.ts"
+import { countOr, type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining } from "../weights/model-file-error.ts"
 import type {
@@ -12,107 +12,19 @@ import type {
   EncoderFamily,
   EncoderModel,
 } from "./encoder-model.ts"
+import { dense, lookup } from "./encoder-parts.ts"
 import {
-  type Activation,
-  activated,
-  activationNamed,
-  bidirectional,
-  dense,
-  layerNorm,
-  lookup,
-  projections,
-} from "./encoder-parts.ts"
+  clipDefaults,
+  siglipDefaults,
+  type TowerSizes,
+  towerLayers,
+  towerNorm,
+  towerSection,
+  towerSizes,
+} from "./tower-layers.ts"
 
-/** The sizes of a tower of CLIP or SigLIP, for texts or pictures. */
-export interface TowerSizes {
-  readonly layers: number
-  readonly width: number
-  readonly heads: number
-  readonly feedForward: number
-  readonly normEpsilon: number
-  readonly activation: Activation
-}
-
-/** Defaults of keys that config.json leaves out, from the configuration classes of transformers. */
-export const clipDefaults = { activation: "quick_gelu", normEpsilon: 1e-5 }
-export const siglipDefaults = { activation: "gelu_pytorch_tanh", normEpsilon: 1e-6 }
-
-/** The part of a config.json for one of its towers; old files have changes to it beside it. */
-export const towerSection = (json: Metadata, key: "text_config" | "vision_config"): Metadata =>
-  new Map([...objectAt(json, key), ...objectAt(json, `${key}_dict`)])
-
-/** Reads the sizes of a tower. Throws `Damaged`. */
-export const towerSizes = (
-  section: Metadata,
-  defaults: typeof clipDefaults & { readonly width: number; readonly heads: number },
-): TowerSizes => {
-  const width = countOr(section, "hidden_size", 65_536, defaults.width)
-  const heads = countOr(section, "num_attention_heads", 1024, defaults.heads)
-  if (width % heads) throw new Damaged(`${heads} heads don't fit a width of ${width}`)
-  return {
-    layers: countOr(section, "num_hidden_layers", 512, 12),
-    width,
-    heads,
-    feedForward: countOr(section, "intermediate_size", 1_048_576, 4 * defaults.width),
-    normEpsilon: numberOr(section, "layer_norm_eps", defaults.normEpsilon),
-    activation: activationNamed(
-      present(section, "hidden_act") ? textIn(section, "hidden_act") : defaults.activation,
-    ),
-  }
-}
-
-const norms = ({ width, normEpsilon }: TowerSizes) => ({ width, epsilon: normEpsilon })
-
-/** The layer norm `name` of a tower's states. */
-export const towerNorm = (
-  building: EncoderBuilding,
-  name: string,
-  x: Value,
-  sizes: TowerSizes,
-): Value => layerNorm(building, name, x, norms(sizes))
-
-/** Two dense layers with the tower's activation between them: `name.fc1`, `name.fc2`. */
-export const towerFeedForward = (
-  building: EncoderBuilding,
-  name: string,
-  x: Value,
-  { width, feedForward, activation }: TowerSizes,
-): Value => {
-  const hidden = dense(building, `${name}.fc1`, x, { rows: feedForward, columns: width })
-  const active = activated(building, activation, hidden)
-  return dense(building, `${name}.fc2`, active, { rows: width, columns: feedForward })
-}
-
-/** The layers of a tower, with norms before both of their parts. `mask` is added to the scores. */
-export const towerLayers = (
-  building: EncoderBuilding,
-  tower: string,
-  x: Value,
-  sizes: TowerSizes,
-  mask?: Value,
-): Value => {
-  const { graph } = building
-  const { width } = sizes
-  let states = x
-  for (let index = 0; index < sizes.layers; index++) {
-    const name = `${tower}.encoder.layers.${index}`
-    const names = ["q", "k", "v"].map((part) => `${name}.self_attn.${part}_proj`)
-    const before = towerNorm(building, `${name}.layer_norm1`, states, sizes)
-    const parts = projections(building, names, before, width)
-    const attended = bidirectional(building, parts, sizes, mask)
-    const square = { rows: width, columns: width }
-    const out = dense(building, `${name}.self_attn.out_proj`, attended, square)
-    const between = graph.node("Add", [states, out])
-    const middle = towerNorm(building, `${name}.layer_norm2`, between, sizes)
-    const fed = towerFeedForward(building, `${name}.mlp`, middle, sizes)
-    states = graph.node("Add", [between, fed])
-  }
-  return states
-}
-
-interface TextTower extends EncoderConfig {
+interface TextTower extends EncoderConfig, TowerSizes {
   readonly positions: number
-  readonly activation: Activation
   /** Length of the vectors behind the tower's last layer. */
   readonly projection: number
 }
@@ -205,8 +117,13 @@ export const clipText: EncoderFamily = (json): EncoderModel => {
 const contentOf = (token: unknown): unknown =>
   typeof token === "object" && token !== null ? (token as { content?: unknown }).content : token
 
-/** The id of the token that the tokenizer pads with. */
-const paddingToken = (folder: string): number => {
+interface Padding {
+  readonly token: number
+  readonly isLeft: boolean
+}
+
+/** How the tokenizer pads: with which token, and on which side. */
+const paddingIn = (folder: string): Padding => {
   const name = "tokenizer_config.json"
   return explaining(join(folder, name), () => {
     const json = readJson(folder, name)
@@ -216,27 +133,39 @@ const paddingToken = (folder: string): number => {
       ([, token]) => contentOf(token) === wanted,
     )
     // reading all tokens takes a second where there are 256,000 of them
-    const id = listed
+    const token = listed
       ? Number(listed[0])
       : Tokenizer.fromFile(join(folder, "tokenizer.json")).tokenToId(wanted)
-    if (id === null) throw new Damaged(`'pad_token' is '${wanted}', which is no token`)
-    return id
+    if (token === null) throw new Damaged(`'pad_token' is '${wanted}', which is no token`)
+    // transformers' own default of these tokenizers
+    const isGemma = /^(Siglip2|Gemma)Tokenizer/.test(String(json.get("tokenizer_class")))
+    const side: unknown = json.get("padding_side") ?? (isGemma ? "left" : "right")
+    return { token, isLeft: side === "left" }
   })
 }
 
-/** The ids of the texts, padded to the window with `padding`: `[B,positions]`. */
+/** The ids of the texts, padded to the window: `[B,positions]`. */
 const paddedIds = (
   { graph }: EncoderBuilding,
-  { ids, real }: EncoderBatch,
+  { ids, lengths }: EncoderBatch,
   positions: number,
-  padding: number,
+  { token, isLeft }: Padding,
 ): Value => {
-  const isReal = graph.node("Greater", [real, graph.floats(0.5)])
-  const known = graph.node("Where", [isReal, ids, graph.ints(padding)])
-  const length = graph.node("Shape", [ids], { attributes: { start: 1, end: 2 } })
-  const missing = graph.node("Sub", [graph.ints([positions]), length])
-  const pads = graph.concat([graph.ints([0, 0, 0]), missing], 0)
-  return graph.node("Pad", [known, pads, graph.ints(padding)])
+  const ends = graph.node("Unsqueeze", [lengths, graph.ints([1])])
+  const places = graph.node("Range", [graph.ints(0), graph.ints(positions), graph.ints(1)])
+  const shift = isLeft ? graph.node("Sub", [graph.ints(positions), ends]) : graph.ints(0)
+  // where each place's token stands in its text, `[B,positions]`: at its end or beyond is padding
+  const from = graph.node("Sub", [places, shift])
+  const shape = graph.concat([graph.node("Shape", [lengths]), graph.ints([positions])], 0)
+  const wide = graph.node("Expand", [from, shape])
+  const width = graph.node("Shape", [ids], { attributes: { start: 1, end: 2 } })
+  const last = graph.node("Sub", [graph.node("Squeeze", [width]), graph.ints(1)])
+  const within = graph.node("Max", [graph.ints(0), graph.node("Min", [wide, last])])
+  const found = graph.node("GatherElements", [ids, within], { attributes: { axis: 1 } })
+  const isText = isLeft
+    ? graph.node("Not", [graph.node("Less", [wide, graph.ints(0)])])
+    : graph.node("Less", [wide, ends])
+  return graph.node("Where", [isText, found, graph.ints(token)])
 }
 
 /**
@@ -249,8 +178,8 @@ export const siglipText: EncoderFamily = (json, _, folder): EncoderModel => {
   const defaults = { ...siglipDefaults, width: 768, heads: 12, vocabulary: 32_000, positions: 64 }
   const tower = textTower(json, section, defaults)
   const projection = countOr(section, "projection_size", 65_536, tower.width)
-  const padding = paddingToken(folder)
-  const config: TextTower & { readonly padding: number } = { ...tower, projection, padding }
+  const padding = paddingIn(folder)
+  const config: TextTower & { readonly padding: Padding } = { ...tower, projection, padding }
   const { positions, width } = config
   return {
     config,

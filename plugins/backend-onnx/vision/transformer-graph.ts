@@ -1,11 +1,11 @@
+import type { EncoderBuilding } from "../encoding/encoder-model.ts"
+import { bidirectional, dense, plusBias, table, vector } from "../encoding/encoder-parts.ts"
 import {
   type TowerSizes,
   towerFeedForward,
   towerLayers,
   towerNorm,
-} from "../encoding/dual-encoder.ts"
-import type { EncoderBuilding } from "../encoding/encoder-model.ts"
-import { bidirectional, dense, plusBias, table, vector } from "../encoding/encoder-parts.ts"
+} from "../encoding/tower-layers.ts"
 import type { Value } from "../onnx/graph-builder.ts"
 import { linear } from "../onnx/linear.ts"
 import { decodeRow, matrixOf, rowsOf, vectorOf } from "../weights/matrix.ts"

@@ -9,7 +9,7 @@ import {
   type TowerSizes,
   towerSection,
   towerSizes,
-} from "../encoding/dual-encoder.ts"
+} from "../encoding/tower-layers.ts"
 import { countIn, countOr, type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
