@@ -44,6 +44,7 @@ export const unusualImages = async (): Promise<Readonly<Record<string, Buffer>>>
     "animated WebP": await (await animated(["red", "green", "blue"]))
       .webp({ lossless: true, delay: 50 })
       .toBuffer(),
+    "WebP of 100,000 frames": await longWebp(100_000),
     "CMYK JPEG": await image().toColourspace("cmyk").jpeg({ quality: 100 }).toBuffer(),
     "16-bit PNG": await image().toColourspace("rgb16").png().toBuffer(),
     "palette PNG": await image().png({ palette: true }).toBuffer(),
@@ -87,6 +88,58 @@ export const writtenPng = (width: number, height: number, rows?: Uint8Array): Bu
   ])
 }
 
+const webpChunk = (type: string, data: Uint8Array): Buffer => {
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE(data.length)
+  return Buffer.concat([Buffer.from(type, "latin1"), length, data, Buffer.alloc(data.length % 2)])
+}
+
+/** An animation of a red pixel in so many frames; a frame has 60 bytes. */
+export const longWebp = async (frames: number): Promise<Buffer> => {
+  const red = await plainImage(1, 1, "red").webp({ lossless: true }).toBuffer()
+  // place, size less 1 and duration, all 0
+  const frame = webpChunk("ANMF", Buffer.concat([Buffer.alloc(16), red.subarray(12)]))
+  const body = Buffer.concat([
+    Buffer.from("WEBP", "latin1"),
+    webpChunk("VP8X", Buffer.from([2, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+    webpChunk("ANIM", Buffer.alloc(6)),
+    ...Array<Buffer>(frames).fill(frame),
+  ])
+  return webpChunk("RIFF", body)
+}
+
+const segment = (marker: number, bytes: readonly number[]): Buffer =>
+  Buffer.from([0xff, marker, (bytes.length + 2) >> 8, (bytes.length + 2) & 255, ...bytes])
+
+/**
+ * A grey JPEG of 8192 x 8192 that refines one coefficient after the other: 120 bytes a scan, and
+ * each goes over a million blocks.
+ */
+export const manyScans = (scans: number): Buffer => {
+  const side = [0x20, 0x00]
+  const blocks = 2 ** 20
+  // one code of one bit: for a difference of 0, and for the end of the band in 2^14 blocks
+  const codes = (table: number, symbol: number) =>
+    segment(0xc4, [table, 1, ...Array<number>(15).fill(0), symbol])
+  const scan = (at: number, bits: number, data: Buffer) =>
+    Buffer.concat([segment(0xda, [1, 1, 0, at, at, bits]), data])
+  const refined = Array.from({ length: scans - 1 }, (_, i) => {
+    const low = 13 - (i % 14)
+    const high = low === 13 ? 0 : low + 1
+    return scan(1 + Math.floor(i / 14), (high << 4) | low, Buffer.alloc((15 * blocks) / 2 ** 17))
+  })
+  return Buffer.concat([
+    Buffer.from([0xff, 0xd8]),
+    segment(0xdb, [0, ...Array<number>(64).fill(1)]),
+    segment(0xc2, [8, ...side, ...side, 1, 1, 0x11, 0]),
+    codes(0, 0),
+    codes(0x10, 0xe0),
+    scan(0, 0, Buffer.alloc(blocks / 8)),
+    ...refined,
+    Buffer.from([0xff, 0xd9]),
+  ])
+}
+
 const cut = (bytes: Buffer, part: number): Buffer =>
   bytes.subarray(0, Math.floor(bytes.length * part))
 
@@ -120,6 +173,7 @@ export const brokenImages = async (): Promise<Readonly<Record<string, Buffer>>> 
     "a PNG of 2^62 pixels": writtenPng(2 ** 31 - 1, 2 ** 31 - 1, Buffer.alloc(9)),
     "a PNG of 67 million pixels, all there": writtenPng(8_193, 8_192),
     "a PNG of 100,000 x 1": writtenPng(100_000, 1),
+    "a JPEG of 800 scans over 67 million pixels": manyScans(800),
     "a GIF of 4 billion pixels": Buffer.concat([huge, gif.subarray(13)]),
     "an SVG behind a PNG's signature": Buffer.concat([png.subarray(0, 8), Buffer.from(svg)]),
     "a WebP's signature before text": Buffer.from("RIFF\x20\0\0\0WEBPVP8 hello, this is no image"),

@@ -4,12 +4,17 @@ import {
   placementOf,
   type Size,
 } from "../architectures/image-preprocessing.ts"
+import { firstFrameOf, jpegScans } from "./format-bounds.ts"
 
 /** As many as 8192 x 8192 has: decoded within a second or so, in 400 MB at worst. */
 export const maxPixels = 2 ** 26
 // what JPEG, GIF and WebP can say; libvips needs a hundred bytes for each pixel of a PNG's row
 const maxSide = 65_535
 const limitSeconds = 10
+/** Pixels times scans of a JPEG: each scan goes over all of them, 32 over the most there may be. */
+const maxScanned = 32 * maxPixels
+/** What beginning a scan takes, in pixels. */
+const scanPixels = 2 ** 16
 const formats = ["jpeg", "png", "webp", "gif"]
 
 // the pool has as many threads as are to work, and no image comes twice
@@ -35,12 +40,18 @@ const open = (bytes: Uint8Array): Sharp =>
   sharp(bytes, { failOn: "error", limitInputPixels: maxPixels, sequentialRead: true })
 
 /** What is wrong with an image by its header; reads no pixels. */
-const wrongHeader = ({ format, width, height }: Metadata): string | undefined => {
+const wrongHeader = ({ format, width, height }: Metadata, bytes: Buffer): string | undefined => {
   if (!formats.includes(format)) return "is no PNG, JPEG, WebP or GIF"
   if (width > maxSide || height > maxSide)
     return `has ${width} x ${height} pixels; a side may have ${maxSide.toLocaleString("en")}`
-  return undefined
+  if (format !== "jpeg") return undefined
+  const scans = jpegScans(bytes)
+  return Math.max(width * height, scanPixels) * scans > maxScanned
+    ? `has ${scans} scans of ${width} x ${height} pixels, which take too long to decode`
+    : undefined
 }
+
+const isWebp = (bytes: Buffer): boolean => bytes.toString("latin1", 8, 12) === "WEBP"
 
 const rendered = async (
   bytes: Uint8Array,
@@ -92,12 +103,14 @@ const reasonOf = ({ message }: Error): string => {
  * a model reads. Sizes are checked before a pixel is decoded.
  */
 export const decodeImage = async (
-  bytes: Uint8Array,
+  file: Uint8Array,
   preprocessing: ImagePreprocessing,
 ): Promise<DecodedImage> => {
   try {
+    const whole = Buffer.from(file.buffer, file.byteOffset, file.byteLength)
+    const bytes = isWebp(whole) ? firstFrameOf(whole) : whole
     const header = await open(bytes).metadata()
-    const refused = wrongHeader(header)
+    const refused = wrongHeader(header, bytes)
     if (refused !== undefined) return { refused }
     return { pixels: await rendered(bytes, preprocessing, header.autoOrient) }
   } catch (cause) {
