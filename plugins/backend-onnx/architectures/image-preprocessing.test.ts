@@ -1,13 +1,16 @@
-import { mkdtempSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
-import { describe, expect, test } from "vitest"
+import { afterAll, describe, expect, test } from "vitest"
 import {
   imagePreprocessing,
   type PreprocessingDefaults,
   placementOf,
 } from "./image-preprocessing.ts"
+
+const root = mkdtempSync(join(tmpdir(), "rakit-preprocessing-"))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 const exact: PreprocessingDefaults = {
   size: { width: 32, height: 32 },
@@ -22,7 +25,7 @@ const cropped: PreprocessingDefaults = {
 }
 
 const read = (json: object | undefined, defaults = exact, file = "preprocessor_config.json") => {
-  const folder = mkdtempSync(join(tmpdir(), "preprocessing-"))
+  const folder = mkdtempSync(join(root, "folder-"))
   if (json) writeFileSync(join(folder, file), JSON.stringify(json))
   return imagePreprocessing(folder, 32, defaults)
 }

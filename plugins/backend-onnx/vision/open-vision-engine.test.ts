@@ -1,13 +1,15 @@
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, test } from "vitest"
+import { afterAll, describe, expect, test } from "vitest"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
 import { expectedTower, towerFolder } from "../testing/fixtures.ts"
 import type { RunningJob } from "../worker/scheduler.ts"
 import { openVisionEngine } from "./open-vision-engine.ts"
 
-const fresh = () => mkdtempSync(join(tmpdir(), "vision-engine-"))
+const root = mkdtempSync(join(tmpdir(), "rakit-vision-engines-"))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+const fresh = () => mkdtempSync(join(root, "folder-"))
 const graphs = fresh()
 
 const open = (path: string) =>

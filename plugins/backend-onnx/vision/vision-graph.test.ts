@@ -1,8 +1,8 @@
-import { mkdtempSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Tensor } from "onnxruntime-node"
-import { expect, test } from "vitest"
+import { afterAll, expect, test } from "vitest"
 import { spaceDimensions } from "../encoding/stacked-rotations.ts"
 import { graphFile, writeGraph } from "../onnx/graph-cache.ts"
 import { openSession } from "../onnx/onnx-session.ts"
@@ -12,9 +12,12 @@ import { openSafetensorsFolder } from "../weights/safetensors-folder.ts"
 import { visionConfig } from "./vision-config.ts"
 import { buildVisionGraph } from "./vision-graph.ts"
 
+const root = mkdtempSync(join(tmpdir(), "rakit-vision-graphs-"))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
 const vectorsOf = async (name: string, precision: "fp32" | "int8") => {
   const source = towerFolder(name)
-  const folder = mkdtempSync(join(tmpdir(), "vision-graph-"))
+  const folder = mkdtempSync(join(root, "graph-"))
   const config = visionConfig(source)
   const file = openSafetensorsFolder(source)
   writeGraph(folder, { graph: graphFile, weights: "weights.bin" }, (graph) =>
