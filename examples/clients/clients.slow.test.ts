@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { plainImage } from "../../testing/images.ts"
 import { type Platform, startPlatform } from "../../testing/platform.ts"
 
 const freePort = async () => {
@@ -57,6 +58,22 @@ it("embeddings.js compares sentences", async () => {
   expect(await run("embeddings.js")).toMatch(
     /^-?\d\.\d{3} I forgot my login secret\n-?\d\.\d{3} The weather .*\n\(\d+ tokens, 1024 numbers each\)\n$/,
   )
+})
+
+it("images.js lists pictures by how near they are to a text", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-pictures-"))
+  const files = await Promise.all(
+    (["red", "blue"] as const).map(async (colour) => {
+      const file = join(folder, `${colour}.png`)
+      writeFileSync(file, await plainImage(8, 8, colour).png().toBuffer())
+      return file
+    }),
+  )
+  const lines = (await run("images.js", "a red square", ...files)).trim().split("\n")
+  rmSync(folder, { recursive: true })
+  expect(lines).toHaveLength(3)
+  for (const line of lines.slice(0, 2)) expect(line).toMatch(/^-?\d\.\d{3} .*(red|blue)\.png$/)
+  expect(lines[2]).toMatch(/^\(2 images, \d+ tokens, Rp50\.\d+\)$/)
 })
 
 it("rerank.js lists the best document first, and gets objects back", async () => {

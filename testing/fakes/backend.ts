@@ -33,8 +33,9 @@ const modelOf = ({
     ...(stepMs > 0 && { before: () => Effect.sleep(stepMs) }),
   }
   if (task === "chat") return fakeChatModel(pace).loaded
+  const entry = { ...pace.entry, modalities: ["text", "image"] }
   return (
-    task === "embed" ? fakeEmbedModel(pace).loaded : fakeRerankModel(pace).loaded
+    task === "embed" ? fakeEmbedModel({ ...pace, entry }).loaded : fakeRerankModel(pace).loaded
   ) as LoadedModel
 }
 
