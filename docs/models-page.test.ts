@@ -8,6 +8,8 @@ import { assemble } from "../runtime/boot/assemble.ts"
 import { loadConfig } from "../runtime/config/load.ts"
 import { parseSourceUrl } from "../runtime/services/model-files/sources/source-url.ts"
 import { fakeLog } from "../testing/index.ts"
+import { encoderShapes } from "./encoder-shapes.ts"
+import { readByEngine } from "./encoders-page.ts"
 import { modelShapes } from "./model-shapes.ts"
 import {
   bytesInFile,
@@ -15,25 +17,25 @@ import {
   memoryLine,
   modelFiles,
   modelsPage,
-  readModel,
   weightsOf,
 } from "./models-page.ts"
+import { readModel, readyMadeFiles } from "./ready-made.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "rakit-ready-made-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 test("docs/models.md and the lines about memory are what the sources say (npm run docs)", () => {
   expect(readFileSync(new URL("./models.md", import.meta.url), "utf8")).toBe(modelsPage())
-  for (const file of modelFiles) expect(readModel(file).text).toContain(`${memoryLine(file)}\n`)
+  for (const file of readyMadeFiles) expect(readModel(file).text).toContain(`${memoryLine(file)}\n`)
 })
 
-test("every ready-made model has a shape, a licence and one pinned file of a hub", () => {
+test("every ready-made model has a shape, a licence and one source of a hub", () => {
   expect(
-    Object.keys(modelShapes)
+    [...Object.keys(modelShapes), ...Object.keys(encoderShapes)]
       .map((name) => `${name}.yaml`)
       .sort(),
-  ).toEqual(modelFiles)
-  for (const file of modelFiles) {
+  ).toEqual(readyMadeFiles)
+  for (const file of readyMadeFiles) {
     const { models, entry, name, licence, how } = readModel(file)
     expect([file, models.length, name, licence, how]).not.toContain("")
     expect(`${entry.id}.yaml`).toBe(file)
@@ -53,9 +55,29 @@ test("the shapes give the published files' sizes", () => {
   }
 })
 
+test("the engine reads the published configurations of embedding and rerank models", () => {
+  expect(readByEngine("multilingual-e5-small.yaml")).toMatchObject({
+    window: 512,
+    vectors: "384",
+    pooling: "mean",
+  })
+  expect(readByEngine("multilingual-e5-base.yaml")).toMatchObject({ window: 512, vectors: "768" })
+  expect(readByEngine("gte-modernbert-base.yaml")).toMatchObject({ window: 2048, pooling: "cls" })
+  expect(readByEngine("qwen3-embedding-0.6b.yaml")).toMatchObject({
+    vectors: "1,024, and prefixes",
+    pooling: "lasttoken",
+    instructionTemplate: "Instruct: {instruction}\nQuery:",
+  })
+  for (const file of ["clip-vit-large-patch14.yaml", "siglip2-base.yaml"])
+    expect(readByEngine(file)).toMatchObject({ vectors: "768", takesImages: true })
+  for (const file of ["bge-reranker-v2-m3", "ms-marco-minilm-l6", "gte-reranker-modernbert-base"])
+    expect(readByEngine(`${file}.yaml`).vectors).toBe("scores, cross-encoder")
+  expect(readByEngine("qwen3-reranker-0.6b.yaml").window).toBe(40_960)
+})
+
 test("all of them are fine in one deployment, by name, without their files", async () => {
   const config = join(folder, "rakit.yaml")
-  const included = modelFiles.map((file) => `  - models/${file}\n`).join("")
+  const included = readyMadeFiles.map((file) => `  - models/${file}\n`).join("")
   writeFileSync(
     config,
     `dataDir: ${folder}/data\nplugins: { backend-onnx: {} }\ninclude:\n${included}`,
@@ -64,7 +86,7 @@ test("all of them are fine in one deployment, by name, without their files", asy
     Effect.scoped(assemble(loadConfig(config, {}), "command", fakeLog())),
   )
   const { entries } = resolve(container, Tokens.catalogue)
-  expect(entries.map(({ id }) => `${id}.yaml`)).toEqual(modelFiles)
+  expect(entries.map(({ id }) => `${id}.yaml`)).toEqual(readyMadeFiles)
   expect(
     entries.filter(({ maxOutputTokens: most, contextTokens }) => most > contextTokens),
   ).toEqual([])

@@ -1,34 +1,19 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema } from "effect"
-import { parse } from "yaml"
 import { kvTokenBytes } from "../plugins/backend-onnx/generation/kv-bank.ts"
 import { bytesPerWeight } from "../plugins/backend-onnx/onnx/linear.ts"
 import { OnnxSettings } from "../plugins/backend-onnx/settings.ts"
 import { ggmlTypes } from "../plugins/backend-onnx/weights/ggml-types.ts"
+import { encoderFiles, encoderMemoryLine, encodersSection } from "./encoders-page.ts"
 import { type ModelShape, modelShapes } from "./model-shapes.ts"
+import { count, gigabytes, hubOf, readModel, readyMadeFiles } from "./ready-made.ts"
 import { table } from "./table.ts"
 
-/** docs/models.md, and the line about memory in each file of config/models. */
-const folder = join(import.meta.dirname, "..", "config", "models")
-
-export const modelFiles: readonly string[] = readdirSync(folder)
-  .filter((name) => name.endsWith(".yaml"))
-  .sort()
-
-interface Entry {
-  readonly id: string
-  readonly limits: { readonly contextTokens: number }
-  readonly sources: readonly { readonly url: string }[]
-}
-
-export const readModel = (file: string) => {
-  const text = readFileSync(join(folder, file), "utf8")
-  const { models } = parse(text) as { readonly models: readonly Entry[] }
-  const [, name = "", licence = "", how = ""] =
-    /^# (.+)\. Licence: (.+?)\. File: (.+)\.$/m.exec(text) ?? []
-  return { text, models, entry: models[0]!, name, licence, how }
-}
+/** The files of chat models in config/models. */
+export const modelFiles: readonly string[] = readyMadeFiles.filter(
+  (file) => readModel(file).entry.task === "chat",
+)
 
 interface Weights {
   readonly type: string
@@ -93,10 +78,6 @@ const { kvMemoryMb } = Schema.decodeUnknownSync(OnnxSettings)({})
 const restBytes = 250 * megabyte
 const conversation = 4096
 
-const decimal = (bytes: number, unit: number): string =>
-  (bytes / unit).toFixed(bytes < unit ? 2 : 1)
-const gigabytes = (bytes: number): string => `${decimal(bytes, 1e9)} GB`
-
 /** Figures of a model, by the engine's own sizes. */
 export const figuresOf = (file: string) => {
   const { entry } = readModel(file)
@@ -116,9 +97,8 @@ export const figuresOf = (file: string) => {
   }
 }
 
-const count = (value: number): string => value.toLocaleString("en")
-
 export const memoryLine = (file: string): string => {
+  if (encoderFiles.includes(file)) return encoderMemoryLine(file)
   const { kind, weights, token, fits, ram } = figuresOf(file)
   return `# Memory: ${gigabytes(weights)} of weights (${kind}), ${Math.round(token / 1000)} kB of keys and values a token (${count(fits)} tokens in the default ${count(kvMemoryMb)} MB); ${gigabytes(ram)} with one conversation of ${count(conversation)} tokens.`
 }
@@ -130,10 +110,10 @@ export const withMemoryLine = (file: string): string =>
 const row = (file: string): readonly string[] => {
   const { entry, name, licence, how } = readModel(file)
   const { shape, kind, weights, token, fits, ram } = figuresOf(file)
-  const [, repo = "", path = ""] = /^hf:([^@]+)@[^/]+\/(.+)$/.exec(entry.sources[0]!.url) ?? []
+  const { link, path } = hubOf(entry)
   return [
     `[${entry.id}](../config/models/${file})`,
-    `${name}: [${repo}](https://huggingface.co/${repo}), ${path}`,
+    `${name}: ${link}, ${path}`,
     `${licence}; ${how}`,
     kind,
     gigabytes(shape.fileBytes),
@@ -175,6 +155,7 @@ ${table(["include", "file", "licence", "type", "download", "window", "weights in
 
 Figures are computed from each model's shape by the sizes that the engine gives weights and keys and values (\`precision: auto\`), with 250 MB for everything else. \`kvMemoryMb\` of backend-onnx bounds the keys and values of all running requests together, and so the window: a window that is longer than fits is served as far as it fits, and \`rakit check\` says so once the file is here. The prefix cache (\`prefixCacheMb\`) comes on top as it fills.
 
+${encodersSection()}
 ${keptFrom}
 
 ${keptText()}

@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { metricsPage } from "./metrics-page.ts"
-import { modelFiles, modelsPage, withMemoryLine } from "./models-page.ts"
+import { modelsPage, withMemoryLine } from "./models-page.ts"
+import { readyMadeFiles, readyMadeFolder } from "./ready-made.ts"
 import { errorsPage, eventsPage } from "./reference.ts"
 
 /** `npm run docs` */
 writeFileSync(join(import.meta.dirname, "events.md"), eventsPage())
 writeFileSync(join(import.meta.dirname, "errors.md"), errorsPage())
 writeFileSync(join(import.meta.dirname, "metrics.md"), metricsPage())
-for (const file of modelFiles)
-  writeFileSync(join(import.meta.dirname, "..", "config", "models", file), withMemoryLine(file))
+for (const file of readyMadeFiles) writeFileSync(join(readyMadeFolder, file), withMemoryLine(file))
 writeFileSync(join(import.meta.dirname, "models.md"), modelsPage())
