@@ -115,6 +115,7 @@ describe("a picture's pixels", () => {
     expect(placementOf(read({}), { width: 7, height: 900 })).toEqual({
       source: { left: 0, top: 0, width: 7, height: 900 },
       resized: { width: 32, height: 32 },
+      final: { width: 32, height: 32 },
       left: 0,
       top: 0,
     })
@@ -129,6 +130,27 @@ describe("a picture's pixels", () => {
       left: -1,
       top: -9,
     })
+  })
+
+  test("are whole squares where pictures keep their shape, never more than the model reads", () => {
+    const squares = read({}, { ...exact, patches: { side: 8, most: 16 } })
+    expect(placementOf(squares, { width: 301, height: 200 }).final).toEqual({
+      width: 32,
+      height: 24,
+    })
+    const sides = fc.integer({ min: 1, max: 100_000 })
+    fc.assert(
+      fc.property(sides, sides, (width, height) => {
+        const { source, resized, final, left, top } = placementOf(squares, { width, height })
+        expect([source.width, source.height, left, top]).toEqual([width, height, 0, 0])
+        expect(final).toEqual(resized)
+        expect([final.width % 8, final.height % 8]).toEqual([0, 0])
+        expect((final.width * final.height) / 64).toBeLessThanOrEqual(16)
+      }),
+    )
+    const other = (json: object) => () => read(json, { ...exact, patches: { side: 8, most: 16 } })
+    expect(other({ patch_size: 16 })).toThrow(/'patch_size' is 16, the model reads 8/)
+    expect(other({ max_num_patches: 1e6 })).toThrow(/'max_num_patches' is 1000000/)
   })
 
   test("never become many, however long the picture is", () => {

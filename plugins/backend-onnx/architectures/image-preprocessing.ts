@@ -2,6 +2,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import {
   countIn,
+  countOr,
   type Metadata,
   numberIn,
   numberOr,
@@ -17,6 +18,11 @@ export interface Size {
   readonly height: number
 }
 
+/** An image as bytes of red, green and blue, row by row. */
+export interface Picture extends Size {
+  readonly pixels: Uint8Array
+}
+
 type Resize =
   /** Stretched. */
   | ({ readonly mode: "exact" } & Size)
@@ -24,8 +30,13 @@ type Resize =
   | { readonly mode: "shortest-edge"; readonly edge: number }
   /** Until the longer side is `edge`; the rest of the final size is white. */
   | { readonly mode: "longest-edge"; readonly edge: number }
+  /** In about its own shape, of at most `most` squares of `patch` pixels; the size is its own. */
+  | { readonly mode: "patches"; readonly patch: number; readonly most: number }
 
-/** How pictures are made into the pixels that a vision tower reads. */
+/**
+ * How pictures are made into the pixels that a vision tower reads. Its size is that of all pictures,
+ * but with `patches`, where it is that of square ones.
+ */
 export interface ImagePreprocessing extends Size {
   readonly resize: Resize
   /** Antialiased interpolation, by sharp's names; `cubic` is Catmull-Rom (a = -0.5). */
@@ -42,6 +53,8 @@ export interface ImagePlacement {
   readonly source: Size & { readonly left: number; readonly top: number }
   /** The size that it gets. */
   readonly resized: Size
+  /** The size that the tower reads. */
+  readonly final: Size
   /**
    * Pixel (x, y) of the final size is pixel (x + left, y + top) of the resized part, and white
    * where there is none.
@@ -57,11 +70,14 @@ export interface PreprocessingDefaults {
   readonly mean: readonly number[]
   readonly std: readonly number[]
   readonly resample: number
+  /** The squares that the model reads, where pictures keep their shape. */
+  readonly patches?: { readonly side: number; readonly most: number }
 }
 
 const preprocessorFile = "preprocessor_config.json"
 const processorFile = "processor_config.json"
 const maxEdge = 4096
+const maxPatches = 1024
 // beyond this ratio of the sides, the ends are cut off before a picture is enlarged, which could
 // take any amount of memory else
 const maxRatio = 16
@@ -126,6 +142,7 @@ const deviations = (json: Metadata, byDefault: readonly number[]): readonly numb
 }
 
 const finalSize = (json: Metadata, resize: Resize, defaults: PreprocessingDefaults): Size => {
+  if (resize.mode === "patches") return sidesIn(new Map(Object.entries(defaults.size)))
   if (resize.mode === "longest-edge") {
     if (!isOn(json, "do_pad", false))
       throw new Unsupported("'do_pad' is off, so pictures would have sizes of their own")
@@ -150,14 +167,29 @@ const finalSize = (json: Metadata, resize: Resize, defaults: PreprocessingDefaul
   return sides
 }
 
-const preprocessing = (json: Metadata, defaults: PreprocessingDefaults): ImagePreprocessing => {
-  if (!isOn(json, "do_resize", true))
-    throw new Unsupported("'do_resize' is off, so pictures would have sizes of their own")
-  const resize = resizeIn(
+/** As many squares as fit, of the size that the model reads. */
+const patchesIn = (
+  json: Metadata,
+  { side, most }: { readonly side: number; readonly most: number },
+): Resize => {
+  const patch = countOr(json, "patch_size", maxEdge, side)
+  if (patch !== side) throw new Damaged(`'patch_size' is ${patch}, the model reads ${side}`)
+  return { mode: "patches", patch, most: countOr(json, "max_num_patches", maxPatches, most) }
+}
+
+const sizedIn = (json: Metadata, defaults: PreprocessingDefaults): Resize => {
+  if (defaults.patches) return patchesIn(json, defaults.patches)
+  return resizeIn(
     present(json, "size")
       ? sizeIn(json, "size", defaults.crop && ["shortest_edge"])
       : new Map(Object.entries(defaults.size)),
   )
+}
+
+const preprocessing = (json: Metadata, defaults: PreprocessingDefaults): ImagePreprocessing => {
+  if (!isOn(json, "do_resize", true))
+    throw new Unsupported("'do_resize' is off, so pictures would have sizes of their own")
+  const resize = sizedIn(json, defaults)
   const normalizes = isOn(json, "do_normalize", true)
   return {
     ...finalSize(json, resize, defaults),
@@ -216,7 +248,21 @@ const sourceOf = ({ width, height }: Size): ImagePlacement["source"] => {
   return { width: w, height: h, left: (width - w) >> 1, top: (height - h) >> 1 }
 }
 
+/** The largest sizes of whole squares near the picture's shape, searched as transformers does. */
+const patchesOf = (patch: number, most: number, { width, height }: Size): Size => {
+  const scaled = (scale: number, side: number) =>
+    Math.max(1, Math.ceil((side * scale) / patch)) * patch
+  let [from, to] = [1e-6, 100]
+  while (to - from >= 1e-5) {
+    const scale = (from + to) / 2
+    if ((scaled(scale, width) / patch) * (scaled(scale, height) / patch) <= most) from = scale
+    else to = scale
+  }
+  return { width: scaled(from, width), height: scaled(from, height) }
+}
+
 const resizedOf = (resize: Resize, { width, height }: Size): Size => {
+  if (resize.mode === "patches") return patchesOf(resize.patch, resize.most, { width, height })
   if (resize.mode === "exact") return { width: resize.width, height: resize.height }
   const { mode, edge } = resize
   const isFixed = mode === "shortest-edge" ? width <= height : width >= height
@@ -232,10 +278,12 @@ export const placementOf = (preprocessing: ImagePreprocessing, picture: Size): I
   const source =
     resize.mode === "shortest-edge" ? sourceOf(picture) : { left: 0, top: 0, ...picture }
   const resized = resizedOf(resize, source)
+  const { width, height } = resize.mode === "patches" ? resized : preprocessing
   return {
     source,
     resized,
-    left: Math.floor((resized.width - preprocessing.width) / 2),
-    top: Math.floor((resized.height - preprocessing.height) / 2),
+    final: { width, height },
+    left: Math.floor((resized.width - width) / 2),
+    top: Math.floor((resized.height - height) / 2),
   }
 }

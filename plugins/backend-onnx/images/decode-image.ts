@@ -1,6 +1,7 @@
 import sharp, { type Metadata, type Sharp } from "sharp"
 import {
   type ImagePreprocessing,
+  type Picture,
   placementOf,
   type Size,
 } from "../architectures/image-preprocessing.ts"
@@ -31,8 +32,8 @@ sharp.unblock({
   ],
 })
 
-/** `pixels`: 3 bytes (sRGB) for each pixel, row by row. `refused`: what is wrong with the file. */
-export type DecodedImage = { readonly pixels: Uint8Array } | { readonly refused: string }
+/** `refused`: what is wrong with the file. */
+export type DecodedImage = Picture | { readonly refused: string }
 
 const white = "#ffffff"
 
@@ -57,16 +58,16 @@ const rendered = async (
   bytes: Uint8Array,
   preprocessing: ImagePreprocessing,
   upright: Size,
-): Promise<Uint8Array> => {
-  const { width, height } = preprocessing
-  const { source, resized, left, top } = placementOf(preprocessing, upright)
+): Promise<Picture> => {
+  const { source, resized, final, left, top } = placementOf(preprocessing, upright)
+  const { width, height } = final
   const from = { left: Math.max(0, left), top: Math.max(0, top) }
   const border = { left: Math.max(0, -left), top: Math.max(0, -top) }
   const part = {
     width: Math.min(width - border.left, resized.width - from.left),
     height: Math.min(height - border.top, resized.height - from.top),
   }
-  return await open(bytes)
+  const pixels = await open(bytes)
     .timeout({ seconds: limitSeconds })
     .autoOrient()
     .extract(source)
@@ -88,6 +89,7 @@ const rendered = async (
     })
     .raw({ depth: "uchar" })
     .toBuffer()
+  return { pixels, width, height }
 }
 
 const reasonOf = ({ message }: Error): string => {
@@ -112,7 +114,7 @@ export const decodeImage = async (
     const header = await open(bytes).metadata()
     const refused = wrongHeader(header, bytes)
     if (refused !== undefined) return { refused }
-    return { pixels: await rendered(bytes, preprocessing, header.autoOrient) }
+    return await rendered(bytes, preprocessing, header.autoOrient)
   } catch (cause) {
     return { refused: reasonOf(cause as Error) }
   }

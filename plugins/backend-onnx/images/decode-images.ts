@@ -2,7 +2,7 @@ import { Effect, Semaphore } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
-import type { ImagePreprocessing } from "../architectures/image-preprocessing.ts"
+import type { ImagePreprocessing, Picture } from "../architectures/image-preprocessing.ts"
 import { inPool } from "../chat-format/pool.ts"
 import type { DecodedImage } from "./decode-image.ts"
 import type { DecodeImageInput } from "./decode-image-job.ts"
@@ -28,7 +28,7 @@ export const decodeImages = (
   log: Log,
   files: readonly ImageFile[],
   preprocessing: ImagePreprocessing,
-): Effect.Effect<readonly Uint8Array[], ApiError> =>
+): Effect.Effect<readonly Picture[], ApiError> =>
   Effect.gen(function* () {
     const decoded = yield* Effect.forEach(
       files,
@@ -45,7 +45,7 @@ export const decodeImages = (
       { concurrency: "unbounded" },
     )
     return yield* Effect.forEach(decoded, (image, at) => {
-      if ("pixels" in image) return Effect.succeed(image.pixels)
+      if ("pixels" in image) return Effect.succeed(image)
       const param = `input[${files[at]!.index}]`
       return apiError("invalid_request_error", `${param}: the image ${image.refused}`, { param })
     })

@@ -1,8 +1,6 @@
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
 import sharp from "sharp"
 import { expect, test } from "vitest"
-import { towerFolder } from "../testing/fixtures.ts"
+import { processedBy, towerFolder } from "../testing/fixtures.ts"
 import { visionConfig } from "../vision/vision-config.ts"
 import { decodeImage } from "./decode-image.ts"
 
@@ -19,26 +17,14 @@ const drawn = (width: number, height: number): Promise<Buffer> => {
   return sharp(Uint8Array.from(pixels.flat()), { raw }).png().toBuffer()
 }
 
-const processedBy = (name: string) => {
-  const { processed } = JSON.parse(
-    readFileSync(join(towerFolder(name), "expected.json"), "utf8"),
-  ) as {
-    readonly processed: readonly {
-      readonly width: number
-      readonly height: number
-      readonly pixels: string
-    }[]
-  }
-  return processed
-}
-
-test.each(["clip", "siglip"])(
+test.each(["clip", "siglip", "siglip2"])(
   "pictures become the pixels of %s's image processor",
   async (name) => {
     const { preprocessing } = visionConfig(towerFolder(name))
-    for (const { width, height, pixels } of processedBy(name)) {
+    for (const { width, height, size, pixels } of processedBy(name)) {
       const decoded = await decodeImage(await drawn(width, height), preprocessing)
       if ("refused" in decoded) throw new Error(decoded.refused)
+      if (size) expect([decoded.width, decoded.height]).toEqual(size)
       const wanted = Buffer.from(pixels, "base64")
       expect(decoded.pixels).toHaveLength(wanted.length)
       const gaps = [...decoded.pixels].map((value, i) => Math.abs(value - wanted[i]!))

@@ -56,6 +56,22 @@ export const expectedTexts = (name: string) => {
   return texts
 }
 
+/** What a model's image processor makes of drawn pictures; `vector`: what the model makes of that. */
+export const processedBy = (name: string) => {
+  const { processed } = JSON.parse(
+    readFileSync(join(towerFolder(name), "expected.json"), "utf8"),
+  ) as {
+    readonly processed: readonly {
+      readonly width: number
+      readonly height: number
+      readonly size?: readonly [width: number, height: number]
+      readonly pixels: string
+      readonly vector?: readonly number[]
+    }[]
+  }
+  return processed
+}
+
 /** Pictures as bytes of red, green and blue, and their vectors by another implementation. */
 export const expectedTower = (
   name: string,

@@ -2,8 +2,10 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
+import type { Picture } from "../architectures/image-preprocessing.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
-import { expectedTower, towerFolder } from "../testing/fixtures.ts"
+import { expectedTower, processedBy, towerFolder } from "../testing/fixtures.ts"
+import { cosine, unmapped } from "../testing/open-encoder.ts"
 import type { RunningJob } from "../worker/scheduler.ts"
 import { openVisionEngine } from "./open-vision-engine.ts"
 
@@ -30,7 +32,7 @@ const open = (path: string) =>
 type VisionEngine = Awaited<ReturnType<typeof open>>
 
 /** Runs requests together until all have ended; the vectors of each. */
-const embed = async (engine: VisionEngine, requests: readonly (readonly Uint8Array[])[]) => {
+const embed = async (engine: VisionEngine, requests: readonly (readonly Picture[])[]) => {
   const vectors = requests.map(() => [] as Float32Array[])
   const steps: number[] = []
   let running = requests.map((images, id): RunningJob<ReturnType<VisionEngine["start"]>> => {
@@ -71,13 +73,16 @@ describe("an engine of a vision tower", () => {
   ])(
     "gives $name's pictures the same vectors alone and beside others",
     async ({ name, model, width, wanted }) => {
-      const { pixels } = expectedTower(name)
       const engine = await open(towerFolder(name))
+      const { width: edge } = engine.info.preprocessing
+      const pictures = expectedTower(name).pixels.map(
+        (pixels): Picture => ({ pixels, width: edge, height: edge }),
+      )
       expect(engine.info).toMatchObject({ name: model, width, map: "r1" })
-      const many = Array.from({ length: 10 }, (_, i) => pixels[i % 3]!)
-      const { vectors, steps } = await embed(engine, [many, [pixels[2]!]])
+      const many = Array.from({ length: 10 }, (_, i) => pictures[i % 3]!)
+      const { vectors, steps } = await embed(engine, [many, [pictures[2]!]])
       expect(steps).toEqual(wanted)
-      const alone = await Promise.all(pixels.map((picture) => embed(engine, [[picture]])))
+      const alone = await Promise.all(pictures.map((picture) => embed(engine, [[picture]])))
       for (const [i, vector] of [...vectors[0]!, vectors[1]![0]!].entries()) {
         const own = alone[i === 10 ? 2 : i % 3]!.vectors[0]![0]!
         const gap = Math.max(...vector.map((value, at) => Math.abs(value - own[at]!)))
@@ -86,6 +91,23 @@ describe("an engine of a vision tower", () => {
       await engine.close()
     },
   )
+
+  test("gives SigLIP 2's pictures in their own shapes the vectors of transformers", async () => {
+    const engine = await open(towerFolder("siglip2"))
+    const processed = processedBy("siglip2")
+    const pictures = processed.map(
+      ({ size, pixels }): Picture => ({
+        width: size![0],
+        height: size![1],
+        pixels: Buffer.from(pixels, "base64"),
+      }),
+    )
+    const { vectors } = await embed(engine, [pictures, [pictures[1]!]])
+    for (const [i, { vector }] of processed.entries())
+      expect(cosine(unmapped(vectors[0]![i]!, vector!.length), vector!)).toBeGreaterThan(1 - 1e-5)
+    expect(cosine(vectors[1]![0]!, vectors[0]![1]!)).toBeGreaterThan(1 - 1e-6)
+    await engine.close()
+  })
 
   test("has the text model's map, where prefixes of its vectors are vectors", async () => {
     const engine = await open(changed({ "config.json": { matryoshka_dimensions: [8, 24] } }))

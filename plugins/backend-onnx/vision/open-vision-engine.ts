@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Tensor } from "onnxruntime-node"
+import type { Picture } from "../architectures/image-preprocessing.ts"
 import { EmbedJob, type EmbedJobEvent } from "../encoding/embed-job.ts"
-import { EncoderRunner, type Feeds } from "../encoding/encoder-runner.ts"
+import { EncoderRunner } from "../encoding/encoder-runner.ts"
 import { digestOfWeights } from "../encoding/open-encoder-engine.ts"
 import { mapVersion, spaceDimensions } from "../encoding/stacked-rotations.ts"
 import { cachedGraph, digestOf, graphFile, knownIn } from "../onnx/graph-cache.ts"
@@ -11,6 +11,7 @@ import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
 import type { EngineOpener } from "../worker/open-engine.ts"
 import type { EngineSpec } from "../worker/protocol.ts"
+import { pictureFeeds } from "./picture-feeds.ts"
 import { type VisionConfig, visionConfig } from "./vision-config.ts"
 import { buildVisionGraph, visionGraphVersion } from "./vision-graph.ts"
 import type { VisionInfo, VisionJobRequest } from "./vision-job.ts"
@@ -19,10 +20,11 @@ import type { VisionInfo, VisionJobRequest } from "./vision-job.ts"
  * Pictures of a step: few, as larger ones add latency and, measured with EfficientNet-Lite0, no
  * throughput; products over a transformer's tokens gain up to some hundreds of them.
  */
-const stepImages = ({ tower }: VisionConfig): number =>
-  tower.family === "efficientnet_lite"
-    ? 4
-    : Math.max(1, Math.min(8, Math.floor(400 / tower.grid ** 2)))
+const stepImages = ({ tower, preprocessing: { resize } }: VisionConfig): number => {
+  if (tower.family === "efficientnet_lite") return 4
+  const tokens = resize.mode === "patches" ? resize.most : tower.grid ** 2
+  return Math.max(1, Math.min(8, Math.floor(400 / tokens)))
+}
 
 const digestFile = "weights.sha256"
 
@@ -47,24 +49,12 @@ const graphOf = (
   })
 }
 
-const feedsOf =
-  ({ preprocessing: { width, height } }: VisionConfig) =>
-  (images: readonly Uint8Array[]): Feeds => {
-    const pixels = new Uint8Array(images.length * height * width * 3)
-    for (const [row, image] of images.entries()) {
-      if (image.length !== height * width * 3)
-        throw new RangeError(`a picture of ${image.length} bytes, not ${height} x ${width} x 3`)
-      pixels.set(image, row * image.length)
-    }
-    return { pixels: new Tensor("uint8", pixels, [images.length, height, width, 3]) }
-  }
-
 /** Opens a folder with a vision tower: config.json, preprocessor_config.json, safetensors. */
 export const openVisionEngine: EngineOpener<
   VisionJobRequest,
   EmbedJobEvent,
   VisionInfo,
-  EmbedJob<Uint8Array>
+  EmbedJob<Picture>
 > = async (spec, progress) => {
   progress("reading weights")
   const config = visionConfig(spec.path, spec.encoder?.matryoshka)
@@ -84,8 +74,8 @@ export const openVisionEngine: EngineOpener<
       width: config.width,
       map: mapVersion(config.isMatryoshka),
     },
-    runner: new EncoderRunner(session, stepImages(config), feedsOf(config)),
-    // pictures have one size, so each counts one
+    runner: new EncoderRunner(session, stepImages(config), pictureFeeds(config)),
+    // pictures have one size, or about as many squares, so each counts one
     start: (job, emit) => new EmbedJob(job.images, () => 1, emit),
     close: () => session.release(),
   }

@@ -13,17 +13,10 @@ import type { TransformerConfig, VisionConfig } from "./vision-config.ts"
 
 const embeddings = "vision_model.embeddings"
 
-/** A kernel as `[3, patch, patch]`; NaFlex models have it as `[patch, patch, 3]`. */
-const channelsFirst = (kernel: Float32Array, patch: number): Float32Array =>
-  kernel.map((_, i) => {
-    const [channel, place] = [Math.floor(i / patch ** 2), i % patch ** 2]
-    return kernel[place * 3 + channel]!
-  })
-
 /** The squares of the pictures as tokens, `[B, grid * grid, width]`. */
 const patches = (
   building: EncoderBuilding,
-  { family, patch, width }: TransformerConfig,
+  { patch, width }: TransformerConfig,
   pixels: Value,
 ): Value => {
   const { graph, file } = building
@@ -35,8 +28,7 @@ const patches = (
   const values = new Float32Array(columns)
   for (let row = 0; row < width; row++) {
     decodeRow(matrix, row, values)
-    const kernel = family === "siglip2" ? channelsFirst(values, patch) : values
-    graph.store.write(region, row * values.byteLength, kernel)
+    graph.store.write(region, row * values.byteLength, values)
   }
   const squares = graph.node("Conv", [pixels, kernels], {
     attributes: { kernel_shape: [patch, patch], strides: [patch, patch] },
@@ -87,7 +79,12 @@ const clip = (
 }
 
 /** Attention of a learned query over the states, then a feed-forward part: `[B, width]`. */
-const attentionPool = (building: EncoderBuilding, states: Value, sizes: TowerSizes): Value => {
+const attentionPool = (
+  building: EncoderBuilding,
+  states: Value,
+  sizes: TowerSizes,
+  mask?: Value,
+): Value => {
   const { graph, file, precision } = building
   const { width } = sizes
   const head = "vision_model.head"
@@ -107,7 +104,7 @@ const attentionPool = (building: EncoderBuilding, states: Value, sizes: TowerSiz
       biases.subarray(part * width, (part + 1) * width),
     ),
   )
-  const attended = bidirectional(building, parts, sizes, undefined)
+  const attended = bidirectional(building, parts, sizes, mask)
   const square = { rows: width, columns: width }
   const pooled = dense(building, `${head}.attention.out_proj`, attended, square)
   const normed = towerNorm(building, `${head}.layernorm`, pooled, sizes)
@@ -121,6 +118,37 @@ const siglip = (building: EncoderBuilding, tower: TransformerConfig, tokens: Val
   const states = towerLayers(building, "vision_model", x, tower)
   const normed = towerNorm(building, "vision_model.post_layernorm", states, tower)
   return attentionPool(building, normed, tower)
+}
+
+/** Hides the squares from `counts [B]` on, `[B,1,1,most]`. */
+const padding = ({ graph }: EncoderBuilding, most: number): Value => {
+  const places = graph.node("Range", [graph.ints(0), graph.ints(most), graph.ints(1)])
+  const real = graph.node("Less", [places, graph.node("Unsqueeze", ["counts", graph.ints([1])])])
+  const hidden = graph.node("Where", [real, graph.floats(0), graph.floats(-1e9)])
+  return graph.node("Unsqueeze", [hidden, graph.ints([1, 2])])
+}
+
+/**
+ * SigLIP 2 with pictures of any shape (NaFlex): squares `pixels [B,most,patch*patch*3]` of which
+ * `counts [B]` are real, with positions interpolated by `places [B,most,grid*grid]`. Returns
+ * `[B,width]`.
+ */
+export const naflexTransformer = (
+  building: EncoderBuilding,
+  tower: TransformerConfig,
+  most: number,
+  squares: Value,
+): Value => {
+  const { graph } = building
+  const { width, grid, patch } = tower
+  const size = { rows: width, columns: 3 * patch * patch }
+  const tokens = dense(building, `${embeddings}.patch_embedding`, squares, size)
+  const spread = graph.node("MatMul", ["places", positions(building, grid * grid, width)])
+  const mask = padding(building, most)
+  const x = graph.node("Add", [tokens, spread])
+  const states = towerLayers(building, "vision_model", x, tower, mask)
+  const normed = towerNorm(building, "vision_model.post_layernorm", states, tower)
+  return attentionPool(building, normed, tower, mask)
 }
 
 /**

@@ -165,7 +165,7 @@ const siglip = (json: Metadata): Family => {
   return { tower, edge, width: tower.width, defaults: stretched(edge) }
 }
 
-/** A NaFlex model has a number of squares, not a size; it is given square pictures. */
+/** A NaFlex model has a number of squares, not a size. */
 const siglip2 = (json: Metadata): Family => {
   const section = towerSection(json, "vision_config")
   checkHead(section)
@@ -175,7 +175,9 @@ const siglip2 = (json: Metadata): Family => {
   const tower = transformer("siglip2", section, grid)
   const edge = grid * tower.patch
   if (edge > maxEdge) throw new Unsupported(`it reads pictures of ${edge} x ${edge} pixels`)
-  return { tower, edge, width: tower.width, defaults: { ...stretched(edge), resample: 2 } }
+  const patches = { side: tower.patch, most: 256 }
+  const defaults = { ...stretched(edge), resample: 2, patches }
+  return { tower, edge, width: tower.width, defaults }
 }
 
 const families: Readonly<Record<string, (json: Metadata) => Family>> = {

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Tensor } from "onnxruntime-node"
 import { afterAll, expect, test } from "vitest"
 import { spaceDimensions } from "../encoding/stacked-rotations.ts"
 import { graphFile, writeGraph } from "../onnx/graph-cache.ts"
@@ -9,6 +8,7 @@ import { openSession } from "../onnx/onnx-session.ts"
 import { expectedTower, towerFolder } from "../testing/fixtures.ts"
 import { cosine, unmapped } from "../testing/open-encoder.ts"
 import { openSafetensorsFolder } from "../weights/safetensors-folder.ts"
+import { pictureFeeds } from "./picture-feeds.ts"
 import { visionConfig } from "./vision-config.ts"
 import { buildVisionGraph } from "./vision-graph.ts"
 
@@ -25,14 +25,12 @@ const vectorsOf = async (name: string, precision: "fp32" | "int8") => {
   )
   file.close()
   const session = await openSession(join(folder, graphFile), 1)
-  const { pixels } = expectedTower(name)
   const { width, height } = config.preprocessing
-  const { vectors } = await session.run({
-    pixels: new Tensor("uint8", Buffer.concat(pixels), [pixels.length, height, width, 3]),
-  })
+  const pictures = expectedTower(name).pixels.map((pixels) => ({ pixels, width, height }))
+  const { vectors } = await session.run(pictureFeeds(config)(pictures))
   await session.release()
   const all = vectors!.data as Float32Array
-  return pixels.map((_, row) => all.subarray(row * spaceDimensions, (row + 1) * spaceDimensions))
+  return pictures.map((_, row) => all.subarray(row * spaceDimensions, (row + 1) * spaceDimensions))
 }
 
 test.each(["efficientnet-lite", "clip", "siglip", "siglip2"])(

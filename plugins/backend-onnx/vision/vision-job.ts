@@ -1,8 +1,8 @@
-import type { ImagePreprocessing } from "../architectures/image-preprocessing.ts"
+import type { ImagePreprocessing, Picture } from "../architectures/image-preprocessing.ts"
 
-/** Pictures as bytes `[height, width, 3]` of red, green and blue, of the size of the tower. */
+/** Pictures of the sizes that the tower reads. */
 export interface VisionJobRequest {
-  readonly images: readonly Uint8Array[]
+  readonly images: readonly Picture[]
 }
 
 /** An open vision tower. Its events are those of texts (`EmbedJobEvent`). */
