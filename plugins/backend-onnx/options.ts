@@ -72,7 +72,11 @@ const EmbedOptions = Schema.Struct({
     }),
   ),
   space: Schema.optionalKey(
-    Schema.NonEmptyString.annotate({
+    Schema.NonEmptyString.check(
+      Schema.isPattern(/^[\x20-\x7e]{1,100}$/, {
+        message: "must be at most 100 characters of ASCII",
+      }),
+    ).annotate({
       description: "Name of the vector space; the model's own by default.",
     }),
   ),

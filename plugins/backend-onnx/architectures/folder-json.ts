@@ -1,4 +1,4 @@
-import type { Metadata } from "../weights/gguf-metadata.ts"
+import { type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { Architecture } from "./decoder-config.ts"
 
@@ -43,4 +43,16 @@ export const objectAt = (json: Metadata, key: string): Metadata => {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new Damaged(`'${key}' is not an object`)
   return new Map(Object.entries(value))
+}
+
+const maxNameCharacters = 100
+
+/**
+ * The name of a folder's model, for ids and headers: the last part of `_name_or_path`, or its
+ * `model_type`, in letters, digits, dots and dashes.
+ */
+export const modelNameIn = (json: Metadata): string => {
+  const path = present(json, "_name_or_path") ? textIn(json, "_name_or_path") : ""
+  const name = path.split("/").at(-1) || textIn(json, "model_type")
+  return name.replace(/[^\w.-]+/g, "-").slice(0, maxNameCharacters)
 }

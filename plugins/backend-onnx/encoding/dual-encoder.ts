@@ -1,8 +1,8 @@
 import { join } from "node:path"
 import { Tokenizer } from "tokenizers"
-import { objectAt } from "../architectures/folder-json.ts"
+import { modelNameIn, objectAt } from "../architectures/folder-json.ts"
 import type { Value } from "../onnx/graph-builder.ts"
-import { countOr, type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
+import { countOr, type Metadata, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining } from "../weights/model-file-error.ts"
 import type {
@@ -29,11 +29,6 @@ interface TextTower extends EncoderConfig, TowerSizes {
   readonly projection: number
 }
 
-const nameOf = (json: Metadata): string => {
-  const path = present(json, "_name_or_path") ? textIn(json, "_name_or_path") : ""
-  return path.split("/").at(-1) || textIn(json, "model_type")
-}
-
 const textTower = (
   json: Metadata,
   section: Metadata,
@@ -49,7 +44,7 @@ const textTower = (
     vocabulary: countOr(section, "vocab_size", 2 ** 24, defaults.vocabulary),
     positions,
     maxTokens: positions,
-    name: nameOf(json),
+    name: modelNameIn(json),
   }
 }
 

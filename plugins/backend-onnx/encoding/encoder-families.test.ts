@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Tokenizer } from "tokenizers"
 import { afterAll, describe, expect, test } from "vitest"
+import { modelNameIn } from "../architectures/folder-json.ts"
 import { embedTexts } from "../chat-format/embed-texts.ts"
 import { encoderFolder } from "../testing/fixtures.ts"
 import {
@@ -24,6 +25,19 @@ const open = (path: string, options: Parameters<typeof openEncoder>[2] = {}) =>
 test("the window is the shortest that any file names", () => {
   expect(folderEncoder(encoderFolder("bert")).config.maxTokens).toBe(64)
   expect(folderEncoder(encoderFolder("xlm-roberta")).config.maxTokens).toBe(80)
+})
+
+test("a name has what a header can have, as it is in the id of the vector space", () => {
+  const name = (path: string) =>
+    modelNameIn(
+      new Map([
+        ["_name_or_path", path],
+        ["model_type", "bert"],
+      ]),
+    )
+  expect(name("intfloat/multilingual-e5-small")).toBe("multilingual-e5-small")
+  expect(name("home/me/")).toBe("bert")
+  expect(name("a/größe 1\r\nX: y")).toBe("gr-e-1-X-y")
 })
 
 const idsOf = (ids: readonly number[]) => Int32Array.from(ids)

@@ -1,6 +1,7 @@
+import { modelNameIn } from "../architectures/folder-json.ts"
 import type { GraphBuilder, Value } from "../onnx/graph-builder.ts"
 import type { Precision } from "../onnx/linear.ts"
-import { countIn, type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
+import { countIn, type Metadata, textIn } from "../weights/gguf-metadata.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 
@@ -81,15 +82,13 @@ export const encoderSizes = (json: Metadata) => {
   const width = countIn(json, "hidden_size", 65_536)
   const heads = countIn(json, "num_attention_heads", 1024)
   if (width % heads) throw new Damaged(`${heads} heads don't fit a width of ${width}`)
-  const family = textIn(json, "model_type")
-  const path = present(json, "_name_or_path") ? textIn(json, "_name_or_path") : ""
   return {
-    family,
+    family: textIn(json, "model_type"),
     layers: countIn(json, "num_hidden_layers", 512),
     width,
     heads,
     feedForward: countIn(json, "intermediate_size", 1_048_576),
     vocabulary: countIn(json, "vocab_size", 2 ** 24),
-    name: path.split("/").at(-1) || family,
+    name: modelNameIn(json),
   }
 }

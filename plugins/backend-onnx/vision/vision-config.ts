@@ -1,3 +1,4 @@
+import { modelNameIn } from "../architectures/folder-json.ts"
 import {
   type ImagePreprocessing,
   imagePreprocessing,
@@ -10,7 +11,7 @@ import {
   towerSection,
   towerSizes,
 } from "../encoding/tower-layers.ts"
-import { countIn, countOr, type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
+import { countIn, countOr, type Metadata, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 
@@ -194,11 +195,6 @@ const familyIn = (json: Metadata): Family => {
   throw new Unsupported(`its model_type '${type}' is no vision tower of this backend`)
 }
 
-const nameIn = (json: Metadata): string => {
-  const path = present(json, "_name_or_path") ? textIn(json, "_name_or_path") : ""
-  return path.split("/").at(-1) || textIn(json, "model_type")
-}
-
 /** Whether a text encoder's folder has a vision tower, too. Throws `ModelFileError`. */
 export const hasVisionTower = (folder: string): boolean =>
   readJson(folder, configFile).has("vision_config")
@@ -216,7 +212,7 @@ export const visionConfig = (folder: string, isMatryoshka?: boolean): VisionConf
     tower,
     width,
     isMatryoshka: isMatryoshka ?? json.has("matryoshka_dimensions"),
-    name: nameIn(json),
+    name: modelNameIn(json),
     preprocessing: imagePreprocessing(folder, edge, defaults),
   }
 }
