@@ -93,6 +93,15 @@ it("chat.ts prints growth and memory, with a tiny model", async () => {
   rmSync(folder, { recursive: true, force: true })
 }, 120_000)
 
+it("embed.ts prints similarity, speed and reranking, with tiny models", async () => {
+  const folder = join(root, "plugins/backend-onnx/fixtures/encoders")
+  const models = ["--model", join(folder, "bert"), "--rerank", join(folder, "bert-classifier")]
+  const text = await run("embed", ...models, "--rounds", "1", "--ms", "20")
+  expect(text).toMatch(/Rakit( +-?\d[\d.e-]*){3}/)
+  expect(text.match(/bare onnxruntime-node( +[\d.,]+){2} +[\d.,]+ x/g)).toHaveLength(3)
+  expect(text).toMatch(/8 in flight( +[\d.,]+){2}/)
+}, 120_000)
+
 it("soak.ts answers the honest well beside the hostile, and the ledger stays sound", async () => {
   const text = await run("soak", "--minutes", "0.1", "--idle", "5")
   for (const kind of ["health", "first token", "chat", "embeddings", "file"])
