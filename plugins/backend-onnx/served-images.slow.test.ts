@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import OpenAI, { type APIError } from "openai"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import OpenAI, { type APIError, toFile } from "openai"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { parse, stringify } from "yaml"
 import { askDashboard } from "../../testing/dashboard-client.ts"
 import { brokenImages, plainImage, unusualImages } from "../../testing/images.ts"
@@ -43,7 +43,7 @@ beforeAll(async () => {
       ],
     }),
   )
-  platform = await startPlatform({ config })
+  platform = await startPlatform({ config, env: { RAKIT_TEST_BATCH_POLL_MS: "100" } })
   const { url, credentials } = platform
   client = new OpenAI({ baseURL: `${url}/v1`, apiKey: credentials.api_key, maxRetries: 0 })
   session = (await askDashboard(url, "/dashboard/login", "", credentials)).token
@@ -126,6 +126,41 @@ describe("through the official client", () => {
     for (const [what, bytes] of Object.entries(await unusualImages()))
       expect.soft((await embed([raw(bytes)])).usage.image_count, what).toBe(1)
   })
+
+  it("lines of a batch cost half, and one with a broken image fails alone", async () => {
+    const line = (custom_id: string, image: object) =>
+      JSON.stringify({
+        custom_id,
+        method: "POST",
+        url: "/v1/embeddings",
+        body: { model: "svc-embed", input: [image] },
+      })
+    const broken = (await brokenImages())["a JPEG cut off"]!
+    const lines = [line("good", raw(await red())), line("bad", raw(broken))].join("\n")
+    const { result, spent } = await spentBy(async () => {
+      const file = await client.files.create({
+        file: await toFile(Buffer.from(lines), "lines.jsonl"),
+        purpose: "batch",
+      })
+      const { id } = await client.batches.create({
+        input_file_id: file.id,
+        endpoint: "/v1/embeddings",
+        completion_window: "24h",
+      })
+      return vi.waitFor(
+        async () => {
+          const batch = await client.batches.retrieve(id)
+          expect(batch.status).toBe("completed")
+          return batch
+        },
+        { timeout: 60_000, interval: 200 },
+      )
+    })
+    expect(result.request_counts).toMatchObject({ completed: 1, failed: 1 })
+    const errors = await (await client.files.content(result.error_file_id!)).text()
+    expect(errors).toContain("input[0]: the image is damaged")
+    expect(spent).toBe(12.5)
+  }, 90_000)
 
   it("the space is named in the header and in the catalogue", async () => {
     const { response } = await create([raw(await red())]).withResponse()
