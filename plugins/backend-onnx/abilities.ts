@@ -7,7 +7,7 @@ import { templateStyle } from "./chat-format/template-style.ts"
 import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import { windowWithin } from "./generation/kv-bank.ts"
 import type { Precision } from "./onnx/linear.ts"
-import { crossEncoderWindow } from "./open-rerank.ts"
+import { crossEncoderWindow, makesNoVectors, wrongPrecision } from "./open-rerank.ts"
 import { exportIn } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
 import { hasVisionTower, visionConfig } from "./vision/vision-config.ts"
@@ -57,16 +57,19 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
     if (task === "embed") {
       for (const adapter of adapters) visionConfig(adapter.path)
       // refuses what `open` would; longer texts are read in windows
-      folderEncoder(path, (options ?? {}) as EncoderOptions)
+      const { head } = folderEncoder(path, (options ?? {}) as EncoderOptions)
+      if (head.type === "score") throw new Error(makesNoVectors(path))
       const modalities = adapters.length > 0 || hasVisionTower(path) ? ["text", "image"] : ["text"]
       return { ...of(contextTokens, []), modalities }
     }
+    const { precision = "auto" } = (options ?? {}) as { readonly precision?: Precision }
     if (task === "rerank" && isClassifierFolder(path)) {
       // refuses what `open` would
       folderEncoder(path)
+      const wrong = wrongPrecision(path, precision)
+      if (wrong !== undefined) throw new Error(wrong)
       return of(crossEncoderWindow(contextTokens), [])
     }
-    const { precision = "auto" } = (options ?? {}) as { readonly precision?: Precision }
     // the sizes of an export are in its graph
     if (exportIn(path, precision)) return undefined
     const { config, template } = headerOf(path)

@@ -120,8 +120,8 @@ describe("a folder with a classifier", () => {
         }),
       ),
     )
-  const describeAt = (path: string) =>
-    fixture.backend.describe!({ id: "m", task: "rerank", path, options: {}, contextTokens: 2048 })
+  const describeAt = (path: string, task: "rerank" | "embed" = "rerank", options: Json = {}) =>
+    fixture.backend.describe!({ id: "m", task, path, options, contextTokens: 2048 })
 
   test("is described as it is opened", async () => {
     const said = await Effect.runPromise(describeAt(folder))
@@ -140,8 +140,17 @@ describe("a folder with a classifier", () => {
     const labels = /classifier of 2 labels/
     expect((await open("rerank", path)).message).toMatch(labels)
     expect((await failureOf(describeAt(path))).message).toMatch(labels)
-    expect((await open("rerank", folder, { precision: "int4" })).message).toMatch(/not in int4/)
-    expect((await open("embed", folder)).message).toMatch(/task rerank/)
+    const int4 = { precision: "int4" }
+    for (const refused of [
+      await open("rerank", folder, int4),
+      await failureOf(describeAt(folder, "rerank", int4)),
+    ])
+      expect(refused.message).toMatch(/not in int4/)
+    for (const refused of [
+      await open("embed", folder),
+      await failureOf(describeAt(folder, "embed")),
+    ])
+      expect(refused.message).toMatch(/task rerank/)
   })
 })
 

@@ -6,7 +6,7 @@ import { longestWindow } from "./encoding/embed-job.ts"
 import { spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { makeEngines, type OnnxDeps } from "./engines.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
-import { openRerank } from "./open-rerank.ts"
+import { makesNoVectors, openRerank } from "./open-rerank.ts"
 import { openVisionTower } from "./open-vision-tower.ts"
 import { failed, type OpenEntry, openDecoderModel, optionsOf, shape } from "./opening.ts"
 import { entryOptions, wrongOptions } from "./options.ts"
@@ -34,10 +34,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     encoder,
   })
   const { name, digest, maxTokens, map } = encoderPool.info
-  if (encoderPool.info.output !== "vector")
-    return yield* failed(
-      `${request.path}: it is a classifier of pairs, which makes no vectors: name it in an entry of the task rerank`,
-    )
+  if (encoderPool.info.output !== "vector") return yield* failed(makesNoVectors(request.path))
   const vision = yield* openVisionTower(engineOf, request, precision, encoderPool.info)
   const { contextTokens } = request
   const task = makeEmbedTask({

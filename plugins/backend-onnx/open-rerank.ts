@@ -8,6 +8,7 @@ import {
   type RerankTemplate,
 } from "./chat-format/rerank-template.ts"
 import { isClassifierFolder } from "./encoding/families.ts"
+import type { Precision } from "./onnx/linear.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
 import { failed, type OpenEntry, openDecoderModel, optionsOf, shape } from "./opening.ts"
 import { entryOptions, type RerankOptions } from "./options.ts"
@@ -23,6 +24,14 @@ const longestQueryTokens = 8_192
  */
 export const crossEncoderWindow = (promised: number): number =>
   Math.min(promised, longestQueryTokens)
+
+/** Why a classifier of pairs does not embed. */
+export const makesNoVectors = (path: string): string =>
+  `${path}: it is a classifier of pairs, which makes no vectors: name it in an entry of the task rerank`
+
+/** Why a cross-encoder can't be opened so; undefined: it can. */
+export const wrongPrecision = (path: string, precision: Precision): string | undefined =>
+  precision === "int4" ? `${path}: a cross-encoder is kept in int8 or fp32, not in int4` : undefined
 
 /** A file that can't be read is reported by the thread that opens it. */
 const chatTemplateOf = (path: string): string => {
@@ -66,8 +75,8 @@ const openCrossEncoder: OpenRerank = Effect.fnUntraced(function* (
   request,
   { precision, instances },
 ) {
-  if (precision === "int4")
-    return yield* failed(`${request.path}: a cross-encoder is kept in int8 or fp32, not in int4`)
+  const wrong = wrongPrecision(request.path, precision)
+  if (wrong !== undefined) return yield* failed(wrong)
   const { encoderPool, path } = yield* openEncoderPool(engineOf, request, {
     precision: precision === "int8" ? precision : "fp32",
     instances,
