@@ -231,4 +231,21 @@ describe.skipIf(!embedPath)("all-MiniLM-L6-v2", () => {
         expect(dot(a.subarray(0, 768), b.subarray(0, 768)) * (2048 / 768)).toBeCloseTo(exact, 4)
       }
   })
+
+  test("reads 6,000 characters to their last word, near a text that fits, with their tokens once", async () => {
+    const model = await fixture.open("embed", embedPath!, { contextTokens: 4096 })
+    const apples = "An apple tree blossoms in the spring and bears fruit in autumn. "
+    const engines = "The engine of the old lorry was repaired by a mechanic in Oslo. "
+    const long = [apples.repeat(94), apples.repeat(60) + engines.repeat(34), apples.repeat(3)]
+    const metered = context()
+    const items = long.map((text) => ({ type: "text", text }) as const)
+    const plan = await Effect.runPromise(model.task.plan({ items, truncate: "NONE" }, metered))
+    const events = [...(await collect(plan))].sort((a, b) => a.index - b.index)
+    expect(events.map(({ truncated }) => truncated)).toEqual([false, false, false])
+    const [same, mixed, short] = events.map(({ vector }) => vector)
+    expect(dot(same!, short!)).toBeGreaterThan(0.9)
+    expect(dot(same!, mixed!)).toBeLessThan(0.95)
+    // sentences of 13 and 15 tokens, and the special ones of each text
+    expect(metered.usage.at(-1)!.inputTokens).toBe((94 + 60 + 3) * 13 + 34 * 15 + 3 * 2)
+  })
 })

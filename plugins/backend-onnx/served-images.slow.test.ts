@@ -88,6 +88,21 @@ const spentBy = async <A>(work: () => Promise<A>) => {
 }
 
 describe("through the official client", () => {
+  it("a text longer than the encoder's window is read whole, and its tokens cost once", async () => {
+    const models = await client.models.list()
+    expect(models.data[0]).toMatchObject({ id: "svc-embed", context_window: 4096 })
+    // 4,002 tokens of 20 at once
+    const long = "a b ".repeat(2_000)
+    const { data, usage } = await create([`${long}`, `${long.slice(0, -12)} z z z z z z`])
+    expect(usage).toMatchObject({ prompt_tokens: 8_004, truncated_count: 0 })
+    expect(data[0]!.embedding).not.toEqual(data[1]!.embedding)
+    const beyond = "a b ".repeat(2_400)
+    const cut = await create([beyond], { truncate: "START" })
+    expect(cut.usage).toMatchObject({ prompt_tokens: 4_096, truncated_count: 1 })
+    const refused = await refusalOf(create(["a", beyond], { truncate: "NONE" }))
+    expect(refused).toMatchObject({ status: 422, code: "text_too_long", param: "input[1]" })
+  })
+
   it("all three forms of an image, beside texts, keep their places and cost Rp25 each", async () => {
     const bytes = await red()
     const { result, spent } = await spentBy(() =>
