@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from "vitest"
 import embedTextsInPool from "../chat-format/embed-texts-job.ts"
 import { expectedTexts, towerFolder } from "../testing/fixtures.ts"
 import { cosine, openEncoder, outputsOf, unmapped } from "../testing/open-encoder.ts"
+import { folderEncoder } from "./families.ts"
 
 const graphs = mkdtempSync(join(tmpdir(), "rakit-dual-encoders-"))
 afterAll(() => rmSync(graphs, { recursive: true, force: true }))
@@ -65,4 +66,10 @@ test("SigLIP's padding is on the side that the tokenizer's files say", async () 
       expect(cosine(unmapped(vectors[i]!, vector.length), vector)).toBeGreaterThan(1 - 1e-6)
     await engine.close()
   }
+})
+
+test("another pooling than its own is refused", () => {
+  expect(() => folderEncoder(towerFolder("clip"), { pooling: "mean" })).toThrow(
+    /config.json: a model of the family 'clip' is pooled in its own way. Remove 'pooling'/,
+  )
 })

@@ -127,6 +127,12 @@ export const folderEncoder = (path: string, options: EncoderOptions = {}): Folde
     ...model.config,
     maxTokens: Math.min(model.config.maxTokens, files.maxTokens ?? model.config.maxTokens),
   }
+  if (options.pooling && model.pooled)
+    throw new ModelFileError(
+      file,
+      `a model of the family '${config.family}' is pooled in its own way`,
+      "Remove 'pooling' from the entry's options",
+    )
   if (scores) return { model, head: { type: "score" }, config }
   const chosen = options.pooling ? [optionPooling[options.pooling]] : files.pooling
   const pooling = model.pooled ? [] : (chosen ?? ["mean"])
