@@ -1,5 +1,5 @@
 // The embed task against @huggingface/transformers and bare onnxruntime-node on the same weights, and
-// how its similarities follow people's. `npm run build && npm install --prefix bench/peers
+// how its similarities follow given scores. `npm run build && npm install --prefix bench/peers
 // --omit=optional --ignore-scripts --no-package-lock && node --import tsx bench/embed.ts --model
 // FOLDER [--rerank FOLDER or FILE.gguf] [--rounds 5] [--ms 4000] [--threads N] [--write]`; `--write`
 // puts the result into docs/models.md.
@@ -94,7 +94,7 @@ const similarity = async (sides: readonly Side[]): Promise<Table> => {
     title: `Similarity of ${pairs.length} pairs of sentences (bench/embed/sts.json)`,
     head: [
       "",
-      "Spearman to people's scores",
+      "Spearman to the given scores",
       "Spearman to transformers",
       "largest gap of a cosine",
     ],
