@@ -42,7 +42,7 @@ def heldout_set(data, count):
 
 
 def rounded(tower, bits):
-    """The tower with weights of `bits` bits per output channel (8) or in fp16 (16), computed in fp32."""
+    """The tower with weights of `bits` bits per output channel (8) or in fp16 (16), in fp32."""
     state = {}
     for name, tensor in tower.state_dict().items():
         if bits == 16:
@@ -92,7 +92,8 @@ def main():
     texts = Texts(options.text_model, exact=True)
     vectors = texts(names)
     size = json.loads((options.weights / "config.json").read_text())["image_size"]
-    print(f"{len(names)} pictures at {size}; chance: R@1 {1 / len(names):.4f}, R@5 {5 / len(names):.4f}")
+    count = len(names)
+    print(f"{count} pictures at {size}; chance: R@1 {1 / count:.4f}, R@5 {5 / count:.4f}")
     pictures = (on_white(sprites, size) * 255).round() / 255
     images = vectors_of(read_tower(options.weights), pictures)
     report("the served weights", images, vectors, rows)

@@ -64,7 +64,8 @@ def export(state, out, size):
     tensors = {name: tensor.half().contiguous() for name, tensor in state.items()}
     save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
     outputs = state["projection.weight"].shape[0]
-    for name, value in (("config", config(outputs, size)), ("preprocessor_config", preprocessor(size))):
+    files = {"config": config(outputs, size), "preprocessor_config": preprocessor(size)}
+    for name, value in files.items():
         (out / f"{name}.json").write_text(json.dumps(value, indent=2) + "\n")
 
 

@@ -81,7 +81,7 @@ def shape_sprites():
         "rectangle": lambda d: d.rectangle((6, 42, 154, 118), fill=255),
         "oval": lambda d: d.ellipse((6, 40, 154, 120), fill=255),
         "ring": lambda d: d.ellipse((12, 12, 148, 148), outline=255, width=24),
-        "cross": lambda d: (d.rectangle((60, 8, 100, 152), 255), d.rectangle((8, 60, 152, 100), 255)),
+        "cross": lambda d: [d.rectangle(box, 255) for box in ((60, 8, 100, 152), (8, 60, 152, 100))],
     }
     sprites = np.zeros((len(draws), SIZE, SIZE, 4), np.uint8)
     for sprite, draw in zip(sprites, draws.values()):
@@ -125,7 +125,10 @@ def backdrops(count=240, size=96):
 
 
 def placed(rgba, size, centre, scale, angle, flip, squeeze):
-    """Sprites (premultiplied here, in place) drawn at places of a picture of `size`; centres in [-1, 1], scale 1 fills it."""
+    """Sprites (premultiplied here, in place) drawn at places of a picture of `size`.
+
+    Centres are in [-1, 1]; the scale 1 fills the picture.
+    """
     cos, sin = torch.cos(angle) / scale, torch.sin(angle) / scale
     rows = torch.stack([cos * flip * squeeze, sin * flip, -sin, cos], -1).view(-1, 2, 2)
     shift = -torch.einsum("bij,bj->bi", rows, centre)
@@ -301,11 +304,16 @@ class Scenes:
                 continue
             if chance < 0.7:
                 free = [i for i, name in enumerate(NAMES) if name not in own]
-                backs[index] = (PALETTE[self.dice.choice(free)] * self.dice.uniform(0.7, 1))[:, None, None]
+                plain = PALETTE[self.dice.choice(free)] * self.dice.uniform(0.7, 1)
+                backs[index] = plain[:, None, None]
             else:
                 back = self.backs[self.dice.randrange(len(self.backs))][None]
                 backs[index] = F.interpolate(back, (size, size), mode="bilinear")[0]
         return backs
+
+    def mirroring(self, name):
+        """-1 for a third of what may be mirrored, else 1."""
+        return 1.0 if SIDED & set(tokens(name)) else self.dice.choice([1.0, 1.0, -1.0])
 
     def batch(self, count, size):
         """Pictures `[count, 3, size, size]` in [0, 1] and their captions."""
@@ -318,8 +326,7 @@ class Scenes:
         grouped = [[c for c, owner in zip(colours, owners) if owner == i] for i in range(count)]
         spots = [spot for kind, group in scenes for spot in self.places(kind, len(group))]
         spots = torch.tensor(spots)
-        flip = [1.0 if SIDED & set(tokens(p["name"])) else self.dice.choice([1, 1, -1.0]) for p in layers]
-        flip = torch.tensor(flip)
+        flip = torch.tensor([self.mirroring(layer["name"]) for layer in layers])
         squeeze = 1 + (torch.rand(len(layers)) - 0.5) * 0.3
         drawn = placed(rgba, size, spots[:, :2], spots[:, 2], spots[:, 3], flip, squeeze)
         pictures = stacked(self.backgrounds(scenes, size, grouped), drawn, owners)

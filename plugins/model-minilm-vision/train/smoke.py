@@ -44,7 +44,8 @@ def published_state():
 def write_text_model(folder):
     folder.mkdir()
     letters = [chr(code) for code in range(97, 123)]
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + letters + [f"##{c}" for c in letters]
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = special + letters + [f"##{letter}" for letter in letters]
     (folder / "vocab.txt").write_text("\n".join(vocabulary))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -100,8 +101,9 @@ def main(folder):
 
 
 def run(command, options):
-    flags = [[f"--{name}"] + ([] if value is True else [str(value)]) for name, value in options.items()]
-    sys.argv = ["smoke", *sum(flags, [])]
+    sys.argv = ["smoke"]
+    for name, value in options.items():
+        sys.argv += [f"--{name}"] if value is True else [f"--{name}", str(value)]
     command()
 
 

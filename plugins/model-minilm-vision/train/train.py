@@ -63,7 +63,7 @@ class Classes:
         weight, bias = state["_fc.weight"][kept], state["_fc.bias"][kept]
         step = (logit - (weight @ mean + bias)) / weight.square().sum(1)
         self.features = (mean + step[:, None] * weight).clamp(min=0)
-        said = [[f"a photo of a {name}" for name in names[index][:1]] + names[index] for index in kept]
+        said = [[f"a photo of a {names[index][0]}", *names[index]] for index in kept]
         self.vectors = torch.stack([F.normalize(texts(one).mean(0), dim=0) for one in said])
 
 
@@ -79,7 +79,8 @@ def first_projection(tower, scenes, texts, classes, count, size):
             vectors.append(texts(captions))
     x = torch.cat([*features, classes.features]).double()
     y = torch.cat([*vectors, classes.vectors]).double()
-    parts = torch.cat([torch.full((len(x) - len(classes.features),), 1.0), torch.full((len(classes.features),), 2.0)])
+    parts = torch.ones(len(x))
+    parts[-len(classes.features) :] = 2
     mean_x, mean_y = x.mean(0), y.mean(0)
     x, y = (x - mean_x) * parts[:, None], (y - mean_y) * parts[:, None]
     gram = x.T @ x
@@ -135,8 +136,9 @@ def size_at(sizes, part):
 
 
 def evaluator(data, texts, size, count=1000):
-    """Figures of the held-out style in the course of the training; for looking, not for choosing."""
-    lines = [(i, line) for i, line in enumerate(lines_of(data / "heldout.jsonl")) if line.get("english")]
+    """Figures of the held-out style in the course of the training; to look at only."""
+    every = enumerate(lines_of(data / "heldout.jsonl"))
+    lines = [(i, line) for i, line in every if line.get("english")]
     lines = random.Random(23).sample(lines, min(count, len(lines)))
     pixels = open_sprites(data / "heldout.bin")
     pictures = on_white(pixels[[i for i, _ in lines]], size)
@@ -174,7 +176,8 @@ def main():
     first_projection(tower, scenes, texts, classes, options.start_pictures, sizes[0][0])
     save(tower, options.out, "start")
     dice = random.Random(2)
-    bank = texts([phrase(dice.choice(dice.choice(sprites)["names"]), dice) for _ in range(options.bank)])
+    others = [dice.choice(dice.choice(sprites)["names"]) for _ in range(options.bank)]
+    bank = texts([phrase(name, dice) for name in others])
     figures = evaluator(options.data, texts, sizes[0][0])
     print("start", json.dumps(figures(tower)), flush=True)
     train(tower, scenes, texts, classes, bank, figures, sizes, options)

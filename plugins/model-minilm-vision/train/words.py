@@ -123,7 +123,7 @@ def hypernyms():
 
 
 def kinds(offset, words, parents, levels=4):
-    """What a synset is called by its nearest hypernyms; general ones (an "artifact") are left out."""
+    """What a synset is called by its nearest hypernyms, from near to far."""
     found = []
     for _ in range(levels):
         if not parents.get(offset):
