@@ -25,6 +25,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "idempotency-postgres": () => import("./idempotency-postgres/plugin.ts"),
   "identity-static": () => import("./identity-static/plugin.ts"),
   "mail-smtp": () => import("./mail-smtp/plugin.ts"),
+  "model-minilm-reranker": () => import("./model-minilm-reranker/plugin.ts"),
   "model-minilm-vision": () => import("./model-minilm-vision/plugin.ts"),
   "queue-postgres": () => import("./queue-postgres/plugin.ts"),
   "signing-keys": () => import("./signing-keys/plugin.ts"),
