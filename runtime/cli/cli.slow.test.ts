@@ -75,6 +75,8 @@ describe("rakit check", () => {
       "/v2/rerank",
       "50 MB",
       "svc-omni",
+      // of a plugin
+      "svc-rerank",
       "input Rp8000/1M",
       "search unit Rp2.5",
       "ledger (optional)",
