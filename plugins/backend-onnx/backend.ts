@@ -2,7 +2,6 @@ import { Effect, type Scope } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.ts"
 import { chatCapabilities, makeDescribe } from "./abilities.ts"
-import { longestWindow } from "./encoding/embed-job.ts"
 import { spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { makeEngines, type OnnxDeps } from "./engines.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
@@ -44,7 +43,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     vision,
     contextTokens,
     prompts: { ...encoderPool.info.prompts, ...(instructionTemplate && { instructionTemplate }) },
-    window: Math.min(maxTokens, longestWindow),
+    window: maxTokens,
     ...deps.services(),
   })
   const weights = [...new Set([digest, ...(vision ? [vision.info.digest] : [])])].join("-")

@@ -10,8 +10,9 @@ export const idsOf = (input: EncoderInput): Int32Array =>
 export const tokensOf = (input: EncoderInput): number => idsOf(input).length
 
 /**
- * Tokens of a text that are read at once, also where a model could read more: the scores of attention
- * grow with the square (16 heads of 2,048 tokens: 268 MB), and nothing else runs during a step.
+ * Tokens of a text or pair that are read at once, also where a model could read more: the scores of
+ * attention grow with the square (16 heads of 2,048 tokens: 268 MB), and nothing else runs during a
+ * step.
  */
 export const longestWindow = 2_048
 
@@ -37,7 +38,7 @@ export interface Prompts {
 }
 
 export interface EncoderInfo {
-  /** The maximum number of tokens of a text, special tokens included. */
+  /** The maximum number of tokens that are read at once, special tokens included. */
   readonly maxTokens: number
   /** Token ids are below it. */
   readonly vocabulary: number

@@ -71,33 +71,25 @@ describe.each([
     await engine.close()
   })
 
-  test("is given the tokens of transformers", async () => {
-    const tokenizer = Tokenizer.fromFile(join(encoderFolder(name), "tokenizer.json"))
-    const found = await embedTexts(tokenizer, {
-      texts: texts!.map(({ text }) => text),
-      instruction: "",
-      truncate: "END",
-      maxTokens: 1_000,
-      window: 1_000,
-    })
-    expect(
-      "texts" in found && found.texts.map(({ windows }) => windows.map(({ ids }) => [...ids])),
-    ).toEqual(texts!.map(({ ids }) => [ids]))
-  })
-
-  test("is given the tokens of a prompt and a text that transformers makes of both", async () => {
-    const tokenizer = Tokenizer.fromFile(join(encoderFolder(name), "tokenizer.json"))
-    const found = await embedTexts(tokenizer, {
-      texts: texts!.map(({ text }) => text),
-      instruction: "Query für: ",
-      truncate: "END",
-      maxTokens: 1_000,
-      window: 1_000,
-    })
-    expect("texts" in found && found.texts.map(({ windows }) => [...windows[0]!.ids])).toEqual(
-      texts!.map(({ promptedIds }) => promptedIds),
-    )
-  })
+  test.each([
+    ["", "ids"],
+    ["Query für: ", "promptedIds"],
+  ] as const)(
+    "is given the tokens that transformers makes of '%s' and a text",
+    async (prompt, ids) => {
+      const tokenizer = Tokenizer.fromFile(join(encoderFolder(name), "tokenizer.json"))
+      const found = await embedTexts(tokenizer, {
+        texts: texts!.map(({ text }) => text),
+        instruction: prompt,
+        truncate: "END",
+        maxTokens: 1_000,
+        window: 1_000,
+      })
+      expect(
+        "texts" in found && found.texts.map(({ windows }) => windows.map((one) => [...one.ids])),
+      ).toEqual(texts!.map((text) => [text[ids]]))
+    },
+  )
 
   test.skipIf(!isRounded.includes(name))("loses little in 8 bits", async () => {
     const engine = await open(encoderFolder(name), { precision: "int8" })
@@ -188,6 +180,20 @@ describe("what an entry's options say", () => {
     expect(await isOwnPrefix(encoderFolder("modernbert"))).toMatchObject({ map: "r1" })
   })
 })
+
+test.each(["modernbert", "modernbert-classifier"])(
+  "%s reads so much at once as its attention has memory for, though its window is longer",
+  async (name) => {
+    const path = join(root, `${name}-long`)
+    cpSync(encoderFolder(name), path, { recursive: true })
+    changeJson(path, { max_position_embeddings: 8192 })
+    rmSync(join(path, "sentence_bert_config.json"), { force: true })
+    expect(folderEncoder(path).config.maxTokens).toBe(8192)
+    const engine = await open(path)
+    expect(engine.info.maxTokens).toBe(2048)
+    await engine.close()
+  },
+)
 
 const changeJson = (folder: string, change: object, name = "config.json") => {
   const path = join(folder, name)

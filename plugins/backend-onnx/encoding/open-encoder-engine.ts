@@ -15,6 +15,7 @@ import {
   type EmbedJobEvent,
   type EmbedJobRequest,
   type EncoderInfo,
+  longestWindow,
   tokensOf,
 } from "./embed-job.ts"
 import { buildEncoderGraph, encoderGraphVersion } from "./encoder-graph.ts"
@@ -134,10 +135,11 @@ export const openEncoderEngine: EngineOpener<
   progress("loading the graph")
   const session = await openSession(join(folder, graphFile), spec.threads, { spinUs })
   const scores = head.type === "score"
-  const padded = (length: number) => (scores ? paddedPair(length, config.maxTokens) : length)
+  const maxTokens = Math.min(config.maxTokens, longestWindow)
+  const padded = (length: number) => (scores ? paddedPair(length, maxTokens) : length)
   return {
     info: {
-      maxTokens: config.maxTokens,
+      maxTokens,
       vocabulary: config.vocabulary,
       name: config.name,
       prompts: promptsIn(spec.path),
