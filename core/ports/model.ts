@@ -234,6 +234,8 @@ export interface OpenRequest<T extends TaskName = TaskName> {
   readonly options: Json
   /** LoRAs or the tower of the model, each in a local file or folder; absent: none. */
   readonly adapters?: readonly { readonly id: string; readonly path: string }[]
+  /** What the entry takes: what it leaves out need not be opened. Absent: all that the model can. */
+  readonly modalities?: readonly string[]
   /** The window that config promises; the model's own may be smaller. */
   readonly contextTokens: number
   /** For `/readyz` and the log: `reading weights`, `building the graph` ... */
@@ -261,9 +263,8 @@ export interface ModelAbilities {
   readonly contextTokens: number
   readonly modalities: readonly string[]
   /**
-   * What it can do beside its task: `tool_use`, `thinking`, `vision`, `structured_output`,
-   * `prompt_caching` ... A request that needs `tool_use`, `thinking` or `structured_output` of
-   * a model without it is refused before it is planned.
+   * What it can do beside its task, such as `vision` and `prompt_caching`. A request that needs
+   * `tool_use`, `thinking` or `structured_output` of a model without it is not planned.
    */
   readonly capabilities: readonly string[]
 }

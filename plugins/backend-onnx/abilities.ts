@@ -8,9 +8,9 @@ import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import { windowWithin } from "./generation/kv-bank.ts"
 import type { Precision } from "./onnx/linear.ts"
 import { crossEncoderWindow, makesNoVectors, wrongPrecision } from "./open-rerank.ts"
+import { towerFolder } from "./open-vision-tower.ts"
 import { exportIn } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
-import { hasVisionTower, visionConfig } from "./vision/vision-config.ts"
 import type { EncoderOptions } from "./worker/protocol.ts"
 
 const megabyte = 2 ** 20
@@ -42,25 +42,19 @@ const makeHeaders = () => {
 /** Reads what models can do from the headers of their files, in milliseconds. */
 export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["describe"]> => {
   const headerOf = makeHeaders()
-  const read = ({
-    task,
-    path,
-    adapters = [],
-    options,
-    contextTokens,
-  }: DescribeRequest): ModelAbilities | undefined => {
+  const read = (request: DescribeRequest): ModelAbilities | undefined => {
+    const { task, path, options, contextTokens } = request
     const of = (window: number, capabilities: readonly string[]): ModelAbilities => ({
       contextTokens: Math.min(contextTokens, window),
       modalities: ["text"],
       capabilities,
     })
     if (task === "embed") {
-      for (const adapter of adapters) visionConfig(adapter.path)
       // refuses what `open` would; longer texts are read in windows
-      const { head } = folderEncoder(path, (options ?? {}) as EncoderOptions)
+      const { head, config } = folderEncoder(path, (options ?? {}) as EncoderOptions)
       if (head.type === "score") throw new Error(makesNoVectors(path))
-      const modalities = adapters.length > 0 || hasVisionTower(path) ? ["text", "image"] : ["text"]
-      return { ...of(contextTokens, []), modalities }
+      const tower = towerFolder(request, { name: config.name, width: head.width })
+      return { ...of(contextTokens, []), modalities: tower ? ["text", "image"] : ["text"] }
     }
     const { precision = "auto" } = (options ?? {}) as { readonly precision?: Precision }
     if (task === "rerank" && isClassifierFolder(path)) {

@@ -2,7 +2,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import sharp from "sharp"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
-import type { EmbedItem, LoadedModel } from "../../core/ports/model.ts"
+import type { EmbedItem, LoadedModel, OpenRequest } from "../../core/ports/model.ts"
 import { brokenImages, plainImage, quarters, unusualImages } from "../../testing/images.ts"
 import { expectedTexts, expectedTower, towerFolder } from "./testing/fixtures.ts"
 import { collect, context, failureOf, openBackend } from "./testing/open-backend.ts"
@@ -11,15 +11,15 @@ import { writeTinyBert } from "./testing/tiny-bert.ts"
 import { writeTinyTower } from "./testing/tiny-tower.ts"
 
 const fixture = openBackend()
-const [text, tower] = ["text", "tower"].map((name) => join(fixture.dataDir, name)) as [
-  string,
-  string,
-]
+const [text, tower, narrow] = ["text", "tower", "narrow"].map((name) =>
+  join(fixture.dataDir, name),
+) as [string, string, string]
 const adapters = [{ id: "images", path: tower }]
 let model: LoadedModel<"embed">
 beforeAll(async () => {
   writeTinyBert(text)
   writeTinyTower(tower)
+  writeTinyTower(narrow, 24)
   model = await fixture.open("embed", text, { adapters })
 })
 afterAll(() => fixture.close())
@@ -38,6 +38,13 @@ const embed = async (items: readonly EmbedItem[], of = model) => {
   expect(events.map(({ index }) => index)).toEqual(items.map((_, index) => index))
   return { planned, metered, events, vectors: events.map(({ vector }) => vector) }
 }
+const describeAt = (path: string, more: Partial<OpenRequest> = {}) =>
+  Effect.runPromise(
+    fixture.backend.describe!({
+      ...{ id: "m", task: "embed", path, options: {}, contextTokens: 99 },
+      ...more,
+    }),
+  )
 const gap = (a: Float32Array, b: Float32Array) =>
   Math.max(...a.map((value, i) => Math.abs(value - b[i]!)))
 
@@ -47,11 +54,13 @@ test("a model with a tower says so, and its space names both weights", async () 
   expect(model).toMatchObject({ modalities: ["text", "image"], adapters: ["images"] })
   const [, digest] = /^tiny-bert-([0-9a-f]{12})-2048r1$/.exec(alone.embeddingSpace!)!
   expect(model.embeddingSpace).toMatch(new RegExp(`^tiny-bert-${digest}-[0-9a-f]{12}-2048r1$`))
-  const request = { id: "m", task: "embed", path: text, options: {}, contextTokens: 99 } as const
-  const describe = (more: object) =>
-    Effect.runPromise(fixture.backend.describe!({ ...request, ...more }))
-  expect(await describe({ adapters })).toMatchObject({ modalities: ["text", "image"] })
-  expect(await describe({})).toMatchObject({ modalities: ["text"] })
+  expect(await describeAt(text, { adapters })).toMatchObject({ modalities: ["text", "image"] })
+  expect(await describeAt(text)).toMatchObject({ modalities: ["text"] })
+  const textOnly = { adapters, modalities: ["text"] }
+  expect(await describeAt(text, textOnly)).toMatchObject({ modalities: ["text"] })
+  // its tower is not opened
+  const { modalities, embeddingSpace } = await fixture.open("embed", text, textOnly)
+  expect([modalities, embeddingSpace]).toEqual([["text"], alone.embeddingSpace])
 })
 
 test("a model with both towers takes images by itself", async () => {
@@ -59,8 +68,7 @@ test("a model with both towers takes images by itself", async () => {
   const both = await fixture.open("embed", path)
   expect(both).toMatchObject({ modalities: ["text", "image"], adapters: [] })
   expect(both.embeddingSpace).toMatch(/^tiny-clip-[0-9a-f]{12}-2048r1$/)
-  const request = { id: "m", task: "embed", path, options: {}, contextTokens: 99 } as const
-  expect(await Effect.runPromise(fixture.backend.describe!(request))).toEqual({
+  expect(await describeAt(path)).toEqual({
     contextTokens: 99,
     modalities: ["text", "image"],
     capabilities: [],
@@ -91,20 +99,24 @@ test.each(["clip", "siglip", "siglip2"])(
   },
 )
 
-test("a tower of another space, and a second one, are refused by name", async () => {
-  const narrow = writeTinyTower(join(fixture.dataDir, "narrow"), 24)
-  await expect(
-    fixture.open("embed", text, { adapters: [{ id: "images", path: narrow }] }),
-  ).rejects.toThrow(/narrow: its vectors have 24 numbers, those of .*'tiny-bert' 32/)
-  await expect(
-    fixture.open("embed", text, { adapters: [...adapters, { id: "more", path: tower }] }),
-  ).rejects.toThrow(/has 2 vision towers, .* an embedding model takes one/)
+test.each([
+  [
+    "of another space",
+    () => [narrow],
+    /narrow: its vectors have 24 numbers, those of .*'tiny-bert' 32/,
+  ],
+  ["beside another", () => [tower, tower], /has 2 vision towers, .* an embedding model takes one/],
+  ["that is none", () => [text], /model_type 'bert'/],
+])("a tower %s is refused, before it is opened too", async (_, paths, reason) => {
+  const adapters = paths().map((path, index) => ({ id: `images${index}`, path }))
+  await expect(fixture.open("embed", text, { adapters })).rejects.toThrow(reason)
+  await expect(describeAt(text, { adapters })).rejects.toThrow(reason)
+})
+
+test("a tower beside the model's own is refused", async () => {
   await expect(fixture.open("embed", towerFolder("clip"), { adapters })).rejects.toThrow(
     /has 2 vision towers/,
   )
-  await expect(
-    fixture.open("embed", text, { adapters: [{ id: "images", path: text }] }),
-  ).rejects.toThrow(/model_type 'bert'/)
 })
 
 describe("texts and images in one request", () => {

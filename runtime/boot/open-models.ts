@@ -104,6 +104,7 @@ const openOne = (
           task: entry.task,
           ...files,
           options: entry.options,
+          modalities: entry.modalities,
           contextTokens: entry.contextTokens,
           progress,
         })

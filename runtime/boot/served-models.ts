@@ -5,7 +5,7 @@ import type { AssembledDeployment } from "./assemble.ts"
 
 const describeOne = ({ backends, modelFiles, container }: AssembledDeployment, entry: ModelEntry) =>
   Effect.gen(function* () {
-    const { id, task, options, contextTokens, sources } = entry
+    const { id, task, options, modalities, contextTokens, sources } = entry
     const backend = backends.find(({ name }) => name === entry.backend)
     if (!backend?.describe) return false
     const found = sources.length === 0 ? { path: "" } : yield* modelFiles.find(sources)
@@ -21,6 +21,7 @@ const describeOne = ({ backends, modelFiles, container }: AssembledDeployment, e
       path: found.path,
       adapters: adapters.flat(),
       options,
+      modalities,
       contextTokens,
     }
     const abilities = yield* backend.describe(request)

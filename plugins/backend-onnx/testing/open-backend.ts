@@ -50,14 +50,14 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
       readonly options?: Json
       readonly contextTokens?: number
       readonly adapters?: OpenRequest["adapters"]
+      readonly modalities?: readonly string[]
       readonly scope?: Scope.Scope
     } = {},
   ) => {
-    const { options = {}, contextTokens = 1_000_000, adapters = [] } = more
+    const { scope: within = scope, ...rest } = more
+    const request = { id: "m", task, path, options: {}, contextTokens: 1_000_000, ...rest }
     return Effect.runPromise(
-      backend
-        .open({ id: "m", task, path, options, contextTokens, adapters, progress: () => {} })
-        .pipe(Scope.provide(more.scope ?? scope)),
+      backend.open({ ...request, progress: () => {} }).pipe(Scope.provide(within)),
     )
   }
   const close = async () => {
