@@ -1,4 +1,4 @@
-import { type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
+import { type Metadata, textIn, textOr } from "../weights/gguf-metadata.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { Architecture } from "./decoder-config.ts"
 
@@ -52,7 +52,7 @@ const maxNameCharacters = 100
  * `model_type`, in letters, digits, dots and dashes.
  */
 export const modelNameIn = (json: Metadata): string => {
-  const path = present(json, "_name_or_path") ? textIn(json, "_name_or_path") : ""
+  const path = textOr(json, "_name_or_path", "")
   const name = path.split("/").at(-1) || textIn(json, "model_type")
   return name.replace(/[^\w.-]+/g, "-").slice(0, maxNameCharacters)
 }

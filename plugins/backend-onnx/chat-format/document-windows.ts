@@ -36,6 +36,9 @@ export const windowsOf = (
   return { windows, next: tokens > overlap ? tokens - overlap : tokens }
 }
 
+/** Few texts have more characters a token. */
+export const likelyCharacters = 8
+
 /** A part of a document, which is read piece by piece. */
 export interface DocumentPart {
   readonly text: string

@@ -1,6 +1,7 @@
 import type { ChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import {
   type DocumentPart,
+  likelyCharacters,
   nextPart,
   type ReadPart,
   type ReadParts,
@@ -19,9 +20,6 @@ const idsOf = (prompt: QuestionPrompt): Int32Array => {
   if ("ids" in prompt) return prompt.ids
   throw new Refused(prompt.refused)
 }
-
-/** Few texts have more characters a token. */
-const likelyCharacters = 8
 
 /** Tokens that are left free, as a cut changes how the words around it are tokenized. */
 const marginOf = (capacity: number): number => Math.min(16, Math.floor(capacity / 8))

@@ -24,8 +24,8 @@ const question = (query: string, document: string) =>
 
 /**
  * One relevant and one irrelevant document, a prefix that all prompts of a request share. Picked by
- * trial on twenty queries, for a model of 135 million
- * parameters; the README has the figures and what they are worth.
+ * trial on twenty queries, for a model of 135 million parameters; the README has the figures and
+ * what they are worth.
  */
 const examples = [
   {

@@ -1,12 +1,5 @@
 import type { Value } from "../onnx/graph-builder.ts"
-import {
-  countIn,
-  countOr,
-  type Metadata,
-  numberOr,
-  present,
-  textIn,
-} from "../weights/gguf-metadata.ts"
+import { countIn, countOr, type Metadata, numberOr, textOr } from "../weights/gguf-metadata.ts"
 import { decodeRow, matrixOf } from "../weights/matrix.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import {
@@ -45,9 +38,7 @@ interface BertConfig extends EncoderConfig {
 }
 
 const readConfig = (json: Metadata, firstPosition: number): BertConfig => {
-  const type = present(json, "position_embedding_type")
-    ? textIn(json, "position_embedding_type")
-    : "absolute"
+  const type = textOr(json, "position_embedding_type", "absolute")
   if (type !== "absolute")
     throw new Unsupported(`'position_embedding_type' is '${type}'; this backend runs 'absolute'`)
   const positions = countIn(json, "max_position_embeddings", 2 ** 20)
@@ -60,7 +51,7 @@ const readConfig = (json: Metadata, firstPosition: number): BertConfig => {
     maxTokens: positions - firstPosition,
     segments: countOr(json, "type_vocab_size", 1024, 2),
     normEpsilon: numberOr(json, "layer_norm_eps", 1e-12),
-    activation: activationNamed(present(json, "hidden_act") ? textIn(json, "hidden_act") : "gelu"),
+    activation: activationNamed(textOr(json, "hidden_act", "gelu")),
   }
 }
 

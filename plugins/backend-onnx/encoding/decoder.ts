@@ -36,7 +36,7 @@ const readConfig = (json: Metadata): EmbedderConfig => {
     throw new Unsupported(`it has a sliding window, and '${causalKey}' is false`)
   return {
     ...{ family, name: family, layers, width, heads, feedForward, vocabulary, normEpsilon },
-    maxTokens: decoder.longAfter ?? decoder.contextTokens,
+    maxTokens: decoder.contextTokens,
     decoder,
     isCausal,
   }

@@ -13,6 +13,7 @@ import type {
   EncoderModel,
 } from "./encoder-model.ts"
 import { dense, lookup } from "./encoder-parts.ts"
+import { pools } from "./pooling.ts"
 import {
   clipDefaults,
   siglipDefaults,
@@ -71,17 +72,6 @@ const causal = ({ graph }: EncoderBuilding, { positions }: EncoderBatch): Value 
   return graph.node("Where", [hidden, graph.floats(-1e9), graph.floats(0)])
 }
 
-/** The states of the last real tokens, `[B,width]`. */
-const lastStates = ({ graph }: EncoderBuilding, { lengths }: EncoderBatch, states: Value): Value =>
-  graph.node(
-    "GatherND",
-    [
-      states,
-      graph.node("Unsqueeze", [graph.node("Sub", [lengths, graph.ints(1)]), graph.ints([1])]),
-    ],
-    { attributes: { batch_dims: 1 } },
-  )
-
 /**
  * The text tower of CLIP (Radford et al., arXiv 2103.00020): causal, the state of the end token
  * projected. Padding lies behind that token, where it is not seen.
@@ -101,7 +91,7 @@ export const clipText: EncoderFamily = (json): EncoderModel => {
     pooled: {
       width: projection,
       build: (building, batch, states) =>
-        dense(building, "text_projection", lastStates(building, batch, states), {
+        dense(building, "text_projection", pools.lasttoken(building, batch, states), {
           rows: projection,
           columns: config.width,
         }),

@@ -13,15 +13,16 @@ export const prefixOf = (file: TensorSource, probe: string, prefixes: readonly s
 export const vector = ({ graph, file }: EncoderBuilding, name: string, length: number): Value =>
   graph.floats([...vectorOf(file, name, length)])
 
-/** An embedding table as a constant `[rows, columns]` of external data. */
+/** A tensor as a constant of external data: a table, or kernels, whose rows have a shape. */
 export const table = (
   { graph, file }: EncoderBuilding,
   tensor: string,
   rows: number,
-  columns: number,
+  ...rowShape: readonly number[]
 ): Value => {
   const name = graph.name("table")
-  const region = graph.weights(name, "float", [rows, columns])
+  const region = graph.weights(name, "float", [rows, ...rowShape])
+  const columns = rowShape.reduce((a, b) => a * b)
   const matrix = matrixOf(file, tensor, { rows, columns })
   const values = new Float32Array(columns)
   for (let row = 0; row < rows; row++) {

@@ -8,7 +8,7 @@ import {
   type Metadata,
   numberOr,
   present,
-  textIn,
+  textOr,
   textsIn,
 } from "../weights/gguf-metadata.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
@@ -70,9 +70,6 @@ const rotaryOf = (
   const theta = numberOr(own, "rope_theta", numberOr(json, key, base))
   return { rotations: scaledBy(rotationsOf(theta, headSize), own) }
 }
-
-const textOr = (json: Metadata, key: string, byDefault: string): string =>
-  present(json, key) ? textIn(json, key) : byDefault
 
 const classifierPooling = (json: Metadata): "cls" | "mean" => {
   const found = textOr(json, "classifier_pooling", "cls")

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { objectAt } from "../architectures/folder-json.ts"
-import { type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
+import { type Metadata, textIn, textOr } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining } from "../weights/model-file-error.ts"
 import { instructionMark, type Prompts } from "./embed-job.ts"
@@ -37,7 +37,7 @@ export const promptsIn = (folder: string): Prompts => {
   const json = readJson(folder, promptsFile)
   return explaining(join(folder, promptsFile), () => {
     const named = namedIn(json)
-    const name = present(json, "default_prompt_name") ? textIn(json, "default_prompt_name") : ""
+    const name = textOr(json, "default_prompt_name", "")
     if (name && !Object.hasOwn(named, name))
       throw new Damaged(`its 'default_prompt_name' is '${name}', which is no prompt of it`)
     return {

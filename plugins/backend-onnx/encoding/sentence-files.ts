@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { countIn, countOr, type Metadata, present, textIn } from "../weights/gguf-metadata.ts"
+import { countIn, countOr, type Metadata, textOr } from "../weights/gguf-metadata.ts"
 import { readJson, readTextFile } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 
@@ -71,7 +71,7 @@ const denseActivations: Readonly<Record<string, "identity" | "tanh" | "relu" | "
 }
 
 const denseIn = (json: Metadata, folder: string): PoolingStep => {
-  const path = present(json, "activation_function") ? textIn(json, "activation_function") : "Tanh"
+  const path = textOr(json, "activation_function", "Tanh")
   const name = path.split(".").at(-1)!
   const activation = Object.hasOwn(denseActivations, name) ? denseActivations[name] : undefined
   if (!activation)

@@ -1,6 +1,6 @@
 import { objectAt } from "../architectures/folder-json.ts"
 import type { Value } from "../onnx/graph-builder.ts"
-import { countOr, type Metadata, numberOr, present, textIn } from "../weights/gguf-metadata.ts"
+import { countOr, type Metadata, numberOr, textOr } from "../weights/gguf-metadata.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { EncoderBuilding } from "./encoder-model.ts"
 import {
@@ -45,9 +45,7 @@ export const towerSizes = (
     heads,
     feedForward: countOr(section, "intermediate_size", 1_048_576, 4 * defaults.width),
     normEpsilon: numberOr(section, "layer_norm_eps", defaults.normEpsilon),
-    activation: activationNamed(
-      present(section, "hidden_act") ? textIn(section, "hidden_act") : defaults.activation,
-    ),
+    activation: activationNamed(textOr(section, "hidden_act", defaults.activation)),
   }
 }
 

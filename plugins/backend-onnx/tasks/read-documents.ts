@@ -1,7 +1,12 @@
 import { Effect } from "effect"
 import type { ApiError } from "../../../core/errors.ts"
 import type { RerankRequest } from "../../../core/ports/model.ts"
-import type { DocumentPart, ReadPart, ReadParts } from "../chat-format/document-windows.ts"
+import {
+  type DocumentPart,
+  likelyCharacters,
+  type ReadPart,
+  type ReadParts,
+} from "../chat-format/document-windows.ts"
 import { grouped, oneAtATime, pieceCharacters } from "../chat-format/long-texts.ts"
 import type { ScoredWindow } from "./document-scores.ts"
 
@@ -31,13 +36,10 @@ interface Reading {
   done: boolean
 }
 
-/** Few texts have more characters a token. */
-const likelyCharacters = 8
-
 /**
- * Divides the documents of a request into windows, for each of which `windowTokens` may be computed;
- * a blank document has none. Long ones are read in several jobs: in one they
- * would hold up others.
+ * Divides the documents of a request into windows, for each of which `windowTokens` may be
+ * computed; a blank document has none. Long ones are read in several jobs: in one they would hold
+ * up others.
  */
 export const readDocuments = <Input>(
   { documents, maxDocumentTokens, maxDocumentWindows }: RerankRequest,

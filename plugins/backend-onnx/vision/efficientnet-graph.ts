@@ -1,6 +1,6 @@
 import type { EncoderBuilding } from "../encoding/encoder-model.ts"
+import { table, vector } from "../encoding/encoder-parts.ts"
 import type { Value } from "../onnx/graph-builder.ts"
-import { decodeRow, matrixOf, vectorOf } from "../weights/matrix.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { EfficientNetConfig, MbConv, VisionConfig } from "./vision-config.ts"
 
@@ -17,21 +17,6 @@ interface Convolution {
   readonly stride: number
   /** Each channel has a kernel of its own. */
   readonly isDepthwise?: boolean
-}
-
-/** The kernels of a convolution as a constant `[outputs, inputs of each, kernel, kernel]`. */
-const kernels = ({ graph, file }: EncoderBuilding, tensor: string, of: Convolution): Value => {
-  const depth = of.isDepthwise ? 1 : of.inputs
-  const columns = depth * of.kernel * of.kernel
-  const matrix = matrixOf(file, tensor, { rows: of.outputs, columns })
-  const name = graph.name("kernels")
-  const region = graph.weights(name, "float", [of.outputs, depth, of.kernel, of.kernel])
-  const values = new Float32Array(columns)
-  for (let row = 0; row < of.outputs; row++) {
-    decodeRow(matrix, row, values)
-    graph.store.write(region, row * values.byteLength, values)
-  }
-  return name
 }
 
 /**
@@ -51,11 +36,12 @@ const convolved = (
   { value, edge }: Channels,
   of: Convolution,
 ): Channels => {
-  const { graph, file } = building
+  const { graph } = building
+  const depth = of.isDepthwise ? 1 : of.inputs
   const inputs = [
     value,
-    kernels(building, `${name}.weight`, of),
-    graph.floats([...vectorOf(file, `${name}.bias`, of.outputs)]),
+    table(building, `${name}.weight`, of.outputs, depth, of.kernel, of.kernel),
+    vector(building, `${name}.bias`, of.outputs),
   ]
   const attributes = {
     kernel_shape: [of.kernel, of.kernel],

@@ -8,7 +8,7 @@ import {
 } from "../encoding/tower-layers.ts"
 import type { Value } from "../onnx/graph-builder.ts"
 import { linear } from "../onnx/linear.ts"
-import { decodeRow, matrixOf, rowsOf, vectorOf } from "../weights/matrix.ts"
+import { matrixOf, rowsOf, vectorOf } from "../weights/matrix.ts"
 import type { TransformerConfig, VisionConfig } from "./vision-config.ts"
 
 const embeddings = "vision_model.embeddings"
@@ -19,17 +19,9 @@ const patches = (
   { patch, width }: TransformerConfig,
   pixels: Value,
 ): Value => {
-  const { graph, file } = building
-  const columns = 3 * patch * patch
+  const { graph } = building
   const name = `${embeddings}.patch_embedding`
-  const matrix = matrixOf(file, `${name}.weight`, { rows: width, columns })
-  const kernels = graph.name("patches")
-  const region = graph.weights(kernels, "float", [width, 3, patch, patch])
-  const values = new Float32Array(columns)
-  for (let row = 0; row < width; row++) {
-    decodeRow(matrix, row, values)
-    graph.store.write(region, row * values.byteLength, values)
-  }
+  const kernels = table(building, `${name}.weight`, width, 3, patch, patch)
   const squares = graph.node("Conv", [pixels, kernels], {
     attributes: { kernel_shape: [patch, patch], strides: [patch, patch] },
   })

@@ -96,6 +96,9 @@ export const textIn = (metadata: Metadata, key: string): string => {
   return value
 }
 
+export const textOr = (metadata: Metadata, key: string, byDefault: string): string =>
+  present(metadata, key) ? textIn(metadata, key) : byDefault
+
 export const textsIn = (metadata: Metadata, key: string): readonly string[] => {
   const value = metadata.get(key)
   if (!Array.isArray(value) || !value.every((item) => typeof item === "string"))
