@@ -1,4 +1,4 @@
-import { Effect, Stream } from "effect"
+import { Effect, type Stream } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type {
   EmbedEvent,
@@ -23,7 +23,7 @@ import type { VisionInfo, VisionJobRequest } from "../vision/vision-job.ts"
 import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { dividedItems, type PlacedText } from "./embed-items.ts"
-import { type EncoderPool, makeStageTimes } from "./encoder-pool.ts"
+import { type EncoderPool, makeStageTimes, merged } from "./encoder-pool.ts"
 import { type ItemPart, itemPart, type ReadItem, windowParts } from "./item-parts.ts"
 import { microBatched } from "./micro-batch.ts"
 
@@ -182,7 +182,7 @@ export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEven
     }
     const planned: ModelPlan<EmbedEvent> = {
       bound: sumUsage(read.map(({ usage }) => usage)),
-      run: Stream.mergeAll(runs, { concurrency: "unbounded" }),
+      run: merged(runs),
     }
     return planned
   })

@@ -102,6 +102,12 @@ export const makeStageTimes = () => {
   }
 }
 
+/** Runs streams side by side; one alone needs no fiber and queue of its own. */
+export const merged = <A, E>(streams: readonly Stream.Stream<A, E>[]): Stream.Stream<A, E> => {
+  const [first = Stream.empty, ...others] = streams
+  return others.length ? Stream.mergeAll(streams, { concurrency: "unbounded" }) : first
+}
+
 const runShare = <Out>(
   share: Share,
   texts: readonly EncoderInput[],
@@ -180,12 +186,7 @@ export const makeEncoderPool = (engines: readonly Encoder[], solo?: Encoder): En
       return Stream.unwrap(
         Effect.map(balanced, (shares) => {
           const filter = makeStageTimes()
-          const [first = Stream.empty, ...others] = shares.map((share) =>
-            runShare(share, texts, options, filter()),
-          )
-          return others.length
-            ? Stream.mergeAll([first, ...others], { concurrency: "unbounded" })
-            : first
+          return merged(shares.map((share) => runShare(share, texts, options, filter())))
         }),
       )
     },
