@@ -67,7 +67,10 @@ const read = (item: ImageItem): Part | string => {
   if (base64 === undefined)
     return "must be a data URI of image/png, image/jpeg, image/webp or image/gif in base64; images are not fetched"
   if ((base64.length / 4) * 3 > maxImageBytes + 2) return "must have at most 20 MB"
-  if (!isBase64(base64)) return "is not valid base64"
+  if (!isBase64(base64))
+    return /^data:/i.test(base64)
+      ? "must be base64 alone; a data URI goes into image_url"
+      : "is not valid base64"
   const bytes = Buffer.from(base64, "base64")
   if (bytes.length > maxImageBytes) return "must have at most 20 MB"
   const mediaType = mediaTypeOf(bytes)

@@ -3,6 +3,7 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import { decodeBody } from "../../core/decode.ts"
 import { isApiError } from "../../core/errors.ts"
+import type { Json } from "../../core/json.ts"
 import { runs } from "../../testing/property.ts"
 import { mediaTypeOf, toMedia } from "./image-decoding.ts"
 import { shorten, toBase64 } from "./reply-encoding.ts"
@@ -120,4 +121,22 @@ it("drops a long text from the asked end, and no half of a surrogate pair", () =
   expect(keptOf(`a😀${tail}`, "START")).toEqual({ type: "text", text: tail })
   const head = `a${"😀".repeat(9_999)}`
   expect(keptOf(`${head}😀b`, "END")).toEqual({ type: "text", text: head })
+})
+
+it("says where an image's data belongs", () => {
+  const uri = "data:image/png;base64,AAAA"
+  const messageFor = (item: object) => {
+    const body = decodeBody(EmbeddingsBody, { model: "m", input: ["a", item as Json] })
+    return Effect.runSync(Effect.flip(Effect.flatMap(body, readItems))).message
+  }
+  const inNeither = "input[1].image: must be base64; or `image_url` a data URI, as a string"
+  expect(messageFor({ type: "image" })).toBe(inNeither)
+  expect(messageFor({ type: "image", image_url: { url: uri } })).toBe(inNeither)
+  expect(messageFor({ type: "image", image: uri })).toBe(
+    "input[1].image: must be base64 alone; a data URI goes into image_url",
+  )
+  expect(messageFor({ type: "image", image: "a*b=" })).toBe("input[1].image: is not valid base64")
+  expect(messageFor({ type: "image_url", image_url: uri })).toBe(
+    "input[1].image_url: must be an object with a `url`",
+  )
 })

@@ -11,9 +11,14 @@ const said = filled.check(
   Schema.makeFilter((text: string) => text.trim() !== "", { message: "must not be blank" }),
 )
 
+/** Also where `image_url` is there, but is no text. */
+const noSource = "must be base64; or `image_url` a data URI, as a string"
+
 const RawImage = Schema.Struct({
   type: Schema.Literal("image"),
-  image: filled.annotate({ description: "base64" }),
+  image: filled
+    .annotate({ description: "base64" })
+    .pipe(Schema.annotateKey({ messageMissingKey: noSource })),
 }).annotate({ identifier: "EmbeddingRawImage" })
 const UriImage = Schema.Struct({
   type: Schema.Literal("image"),
@@ -21,7 +26,9 @@ const UriImage = Schema.Struct({
 }).annotate({ identifier: "EmbeddingUriImage" })
 const ChatImage = Schema.Struct({
   type: Schema.Literal("image_url"),
-  image_url: Schema.Struct({ url: filled.annotate({ description: "data URI" }) }),
+  image_url: Schema.Struct({ url: filled.annotate({ description: "data URI" }) }).annotate({
+    message: "must be an object with a `url`",
+  }),
 }).annotate({ identifier: "EmbeddingChatImage" })
 export const ImageItem = Schema.Union([RawImage, UriImage, ChatImage]).annotate({
   identifier: "EmbeddingImage",
