@@ -6,15 +6,23 @@ import { connection } from "./connection.js"
 const [text = "a red apple", ...files] = process.argv.slice(2)
 if (files.length === 0) throw new Error('use: images.js "a red apple" FILE...')
 const client = new OpenAI(connection())
-const images = files.map((file) => ({ type: "image", image: readFileSync(file, "base64") }))
-const { data, usage } = await client.embeddings.create({
-  model: "svc-embed",
-  input: [text, ...images],
-})
-const [query, ...others] = data.map((item) => item.embedding)
+let cost = 0
+const embed = async (input) => {
+  const { data, usage } = await client.embeddings.create({ model: "svc-embed", input })
+  cost += usage.cost_idr
+  return data.map((item) => item.embedding)
+}
+const [query] = await embed([text])
+const vectors = []
+// a request takes at most 8 images
+for (let at = 0; at < files.length; at += 8) {
+  const some = files.slice(at, at + 8)
+  const images = some.map((file) => ({ type: "image", image: readFileSync(file, "base64") }))
+  vectors.push(...(await embed(images)))
+}
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0)
 const ranked = files
-  .map((file, i) => ({ file, score: dot(query, others[i]) }))
+  .map((file, i) => ({ file, score: dot(query, vectors[i]) }))
   .sort((a, b) => b.score - a.score)
 for (const { file, score } of ranked) console.log(score.toFixed(3), file)
-console.log(`(${usage.image_count} images, ${usage.total_tokens} tokens, Rp${usage.cost_idr})`)
+console.log(`(${files.length} images, Rp${cost})`)
