@@ -57,6 +57,9 @@ const frameOf = (tokenizer: Tokenizer): Promise<PairFrame> => {
 /** Part of a window that a query may take; the rest is left to documents. */
 const largestShare = 0.75
 
+/** Tokens of a query and a document, so that each has a window. */
+const leastCapacity = 4
+
 /** Characters of a query for each of its tokens. */
 const mostCharacters = 16
 
@@ -83,6 +86,7 @@ export const rerankPairs = async (
   if (ids.length > queryTokens || start.length < query.length)
     return { queryTooLong: Math.max(ids.length, queryTokens + 1) }
   const capacity = windowTokens - before.length - between.length - after.length
+  if (capacity < leastCapacity) return { queryTooLong: ids.length }
   const queries = queryWindows(ids, capacity)
   const left = capacity - Math.max(...queries.map((one) => one.length))
   const pairsOf = (document: readonly number[]) =>
