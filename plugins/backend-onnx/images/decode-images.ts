@@ -17,7 +17,8 @@ export interface ImageFile {
  * libvips works in threads of Node's own pool, of which there are four, and files are read and
  * written there too. Two images at a time also bound the memory that they take.
  */
-const decoding = Semaphore.makeUnsafe(2)
+const atOnce = 2
+const decoding = Semaphore.makeUnsafe(atOnce)
 
 /**
  * Returns the pixels of images as a vision tower reads them, decoded in the thread pool. The first
@@ -42,7 +43,8 @@ export const decodeImages = (
             { isLimited: true },
           ),
         ),
-      { concurrency: "unbounded" },
+      // a request with eight queues no more of them than one with two does
+      { concurrency: atOnce },
     )
     return yield* Effect.forEach(decoded, (image, at) => {
       if ("pixels" in image) return Effect.succeed(image)
