@@ -30,14 +30,14 @@ interface Expected {
   readonly scores: readonly number[]
 }
 
-it("puts the answer first, with the scores that transformers computes", async () => {
+it("gives the scores that transformers computes, the best one first", async () => {
   const file = readFileSync(join(import.meta.dirname, "testing/scores.json"), "utf8")
   for (const { query, documents, scores } of JSON.parse(file) as readonly Expected[]) {
     const asked = { model: "svc-rerank", query, documents: [...documents] }
     const { results } = await client.rerank(asked)
     for (const { index, relevanceScore } of results)
       expect(Math.abs(relevanceScore - scores[index]!)).toBeLessThan(1e-3)
-    expect(results[0]!.index).toBe(0)
+    expect(results[0]!.index).toBe(scores.indexOf(Math.max(...scores)))
     expect(results.at(-1)!.relevanceScore).toBeLessThan(0.1)
   }
 })

@@ -1,6 +1,6 @@
 """nDCG@10 and calibration on collections that no training read.
 
-    python evaluate.py --model FOLDER --encoder FOLDER --collections OUT/eval/*.jsonl
+    python evaluate.py --model FOLDER --encoder FOLDER --window 96 --collections OUT/eval/*.jsonl
 
 Compares the cross-encoder with the given order, BM25 (k1 1.2, b 0.75) and the bi-encoder's cosine.
 A passage is relevant from grade 2 on; reliability is how many of those above 0.5 are.
@@ -18,15 +18,25 @@ from train import score
 from weights import load_model
 
 
-def cross_scores(model, tokenizer, items: list) -> list:
-    """The cross-encoder's logits, a list per query."""
-    rows = []
+def windows(ids: list, capacity: int) -> list:
+    """The document in windows that overlap by an eighth."""
+    step = capacity - max(1, capacity // 8)
+    last = max(0, len(ids) - capacity)
+    return [ids[start : start + capacity] for start in range(0, last + step, step)]
+
+
+def cross_scores(model, tokenizer, items: list, window=512) -> list:
+    """The cross-encoder's logits, a list per query: of each document its best window's."""
+    rows, owners = [], []
     for item in items:
         query = tokenize(tokenizer, [item["query"]], 64)[0]
-        texts = tokenize(tokenizer, [p["text"] for p in item["passages"]], 445)
-        rows += [(query, text) for text in texts]
-    found = score(model, rows)
-    return np.split(found, np.cumsum([len(item["passages"]) for item in items])[:-1])
+        for text in tokenize(tokenizer, [p["text"] for p in item["passages"]], 445):
+            parts = windows(text, window - len(query) - 3)
+            rows += [(query, part) for part in parts]
+            owners.append(len(parts))
+    found = np.split(score(model, rows), np.cumsum(owners)[:-1])
+    best = np.array([logits.max() for logits in found])
+    return np.split(best, np.cumsum([len(item["passages"]) for item in items])[:-1])
 
 
 def bi_scores(model, tokenizer, items: list) -> list:
@@ -74,6 +84,7 @@ def main():
     parser.add_argument("--encoder", required=True)
     parser.add_argument("--collections", nargs="+", type=Path, required=True)
     parser.add_argument("--most", type=int, help="queries per collection")
+    parser.add_argument("--window", type=int, default=512, help="tokens, query included")
     args = parser.parse_args()
     torch.set_num_threads(1)
     encoder, tokenizer = load_encoder(args.encoder)
@@ -82,7 +93,7 @@ def main():
         items = read_lines(path)[: args.most]
         figures = {"given": [[-i for i in range(len(item["passages"]))] for item in items],
                    "bm25": word_scores(items), "bi-encoder": bi_scores(encoder, tokenizer, items)}
-        found = cross_scores(model, tokenizer, items) if model else None
+        found = cross_scores(model, tokenizer, items, args.window) if model else None
         if model:
             figures["cross-encoder"] = found
         line = {name: round(mean_ndcg(items, scores), 4) for name, scores in figures.items()}

@@ -15,6 +15,8 @@ from common import Bm25, embed, read_lines
 
 GROUP = 8
 GRADE_LOGITS = [-4.0, -1.5, 1.2, 3.5]
+# How many of the groups of written questions hold one that repeats the question: no answer.
+ECHOES = 0.3
 
 
 def cosine_logit(cosine: float) -> float:
@@ -84,7 +86,8 @@ class Written:
         docs = random.sample(own, min(len(own), random.choice([4, 5, GROUP, GROUP])))
         by_words = random.sample(self.by_words[index], GROUP // 4)
         others = dict.fromkeys(by_words + self.near(index, GROUP))
-        return self.make(index, (docs + list(others))[:GROUP])
+        group = self.make(index, (docs + list(others))[:GROUP])
+        return echoed(group) if random.random() < ECHOES else group
 
     def near(self, index: int, count: int) -> list:
         cosines = self.vectors @ self.query_vectors[index] - 10 * (self.owner == index)
@@ -133,6 +136,15 @@ class Distilled:
 def written_items(paths: list, dev: bool) -> list:
     items = [item for path in paths if Path(path).exists() for item in read_lines(path)]
     return [item for item in items if is_dev(item["query"]) == dev]
+
+
+def echoed(group):
+    """The same group with its last document replaced by the question itself, or by its words."""
+    query, docs, logits, labels = group
+    words = random.choices(query, k=len(query) + random.randrange(8))
+    is_whole = random.random() < 0.6
+    echo, logit = (query, -1.5) if is_whole else (words, -2.5)
+    return query, [*docs[:-1], echo], [*logits[:-1], logit], [*labels[:-1], 0]
 
 
 def lengthened(group, filler: list, most=320):
