@@ -45,7 +45,8 @@ const startWith = async (model: string) => {
     sources: [{ url: `file:${resolve(model)}` }],
     options: { schemaInPrompt: id === ways["in the prompt"] },
   }))
-  writeFileSync(deployment.config, stringify({ ...config, models }))
+  const { "model-minilm-vision": _, ...plugins } = config.plugins
+  writeFileSync(deployment.config, stringify({ ...config, plugins, models }))
   const server = await startServer(deployment)
   const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: deployment.apiKey })
   const ask = (id: string, { text, schema }: FieldTask) =>

@@ -38,7 +38,8 @@ export const startChatServer = async (model: string, settings: object): Promise<
   const chat = config.models
     .filter((entry: { id: string }) => entry.id === "svc-omni")
     .map((entry: object) => ({ ...entry, sources: [{ url: `file:${model}` }] }))
-  const plugins = { ...config.plugins, "backend-onnx": settings }
+  const { "model-minilm-vision": _, ...others } = config.plugins
+  const plugins = { ...others, "backend-onnx": settings }
   writeFileSync(deployment.config, stringify({ ...config, plugins, models: chat }))
   const server = await startServer({
     ...deployment,
