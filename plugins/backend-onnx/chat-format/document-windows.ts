@@ -12,8 +12,12 @@ export interface TokenWindows {
   readonly next?: number
 }
 
-/** What a window shares with the one before it, so that a sentence at its border is read whole. */
-const overlapOf = (capacity: number): number => Math.min(128, Math.floor(capacity / 4))
+/**
+ * What a window shares with the one before it, so that a sentence at its border is read whole: this
+ * part of it, and at most 128 tokens.
+ */
+export const overlapOf = (capacity: number, part: number): number =>
+  Math.min(128, Math.floor(capacity / part))
 
 /**
  * Divides `tokens` tokens into overlapping windows of at most `capacity`. Of a text that `goesOn`
@@ -22,9 +26,12 @@ const overlapOf = (capacity: number): number => Math.min(128, Math.floor(capacit
 export const windowsOf = (
   tokens: number,
   capacity: number,
-  { goesOn = false, most = Number.POSITIVE_INFINITY } = {},
+  {
+    goesOn = false,
+    most = Number.POSITIVE_INFINITY,
+    overlap = overlapOf(capacity, 4),
+  }: { readonly goesOn?: boolean; readonly most?: number; readonly overlap?: number } = {},
 ): TokenWindows => {
-  const overlap = overlapOf(capacity)
   const windows: TokenRange[] = []
   for (let from = 0; from < tokens && windows.length < most; from += capacity - overlap) {
     const isLast = from + capacity >= tokens

@@ -1,4 +1,5 @@
 import type { Tokenizer } from "tokenizers"
+import { overlapOf, windowsOf } from "./document-windows.ts"
 
 export interface EmbedTextsRequest {
   /** A text, or its tokens, with or without the special ones. */
@@ -73,18 +74,14 @@ const frameOf = (tokenizer: Tokenizer): Promise<Frame> => {
   return known
 }
 
-// what a window repeats of the one before, so that a sentence at its border is read whole
-const overlapOf = (capacity: number): number => Math.min(128, capacity >> 3)
-
-/** Divides tokens into overlapping parts of at most `capacity`. */
+/** Divides tokens into overlapping parts of at most `capacity`; none are one part. */
 const partsOf = (ids: readonly number[], capacity: number) => {
-  const overlap = overlapOf(capacity)
-  const parts = [{ ids: ids.slice(0, capacity), fresh: Math.min(ids.length, capacity) }]
-  for (let end = capacity; end < ids.length; end += capacity - overlap) {
-    const part = ids.slice(end - overlap, end - overlap + capacity)
-    parts.push({ ids: part, fresh: part.length - overlap })
-  }
-  return parts
+  const overlap = overlapOf(capacity, 8)
+  const { windows } = windowsOf(Math.max(1, ids.length), capacity, { overlap })
+  return windows.map(({ from, to }) => {
+    const part = ids.slice(from, to)
+    return { ids: part, fresh: part.length - (from > 0 ? overlap : 0) }
+  })
 }
 
 interface Around {
@@ -98,7 +95,7 @@ interface Around {
  * of the window to the text is read as the text's beginning, as repeating it would multiply the
  * work.
  */
-const windowsOf = (
+const framedWindows = (
   ids: readonly number[],
   { frame: { before, after }, prefix }: Around,
   window: number,
@@ -146,7 +143,7 @@ export const embedTexts = async (
     const truncated = ids.length > capacity
     if (truncated && truncate === "NONE") return { tooLong: { index, tokens: ids.length + around } }
     const kept = truncate === "START" ? ids.slice(-capacity) : ids.slice(0, capacity)
-    const windows = windowsOf(kept, { frame, prefix }, window)
+    const windows = framedWindows(kept, { frame, prefix }, window)
     tokenized.push({ windows, tokens: kept.length + around, truncated })
   }
   return { texts: tokenized }
