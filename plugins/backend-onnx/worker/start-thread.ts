@@ -7,6 +7,22 @@ const entry = import.meta.url.endsWith(".ts") ? "./entry-from-source.mjs" : "./e
 // longer than any single call into ONNX Runtime takes
 const nativeMs = 5_000
 
+/** Of the threads that run. */
+const guards = new Set<Int32Array>()
+const beforeExit = (): void => {
+  for (const guard of guards) waitForNative(guard, nativeMs)
+}
+
+// one listener for all threads: Node warns of a leak when a process has more than ten
+const guardUntilExit = (worker: Worker, guard: Int32Array): void => {
+  if (guards.size === 0) process.on("exit", beforeExit)
+  guards.add(guard)
+  worker.once("exit", () => {
+    guards.delete(guard)
+    if (guards.size === 0) process.off("exit", beforeExit)
+  })
+}
+
 export type StartThread = (spec: EngineSpec) => Worker
 
 /**
@@ -17,8 +33,6 @@ export const startThread: StartThread = (spec) => {
   const data: ThreadData = { spec, guard: newGuard() }
   // no inherited flags: those of a test runner or a loader are not meant for this thread
   const worker = new Worker(new URL(entry, import.meta.url), { workerData: data, execArgv: [] })
-  const beforeExit = () => waitForNative(data.guard, nativeMs)
-  process.once("exit", beforeExit)
-  worker.once("exit", () => process.off("exit", beforeExit))
+  guardUntilExit(worker, data.guard)
   return worker
 }
