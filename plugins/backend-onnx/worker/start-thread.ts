@@ -7,7 +7,7 @@ const entry = import.meta.url.endsWith(".ts") ? "./entry-from-source.mjs" : "./e
 // longer than any single call into ONNX Runtime takes
 const nativeMs = 5_000
 
-/** Of the threads that run. */
+/** The guards of the threads that run. */
 const guards = new Set<Int32Array>()
 const beforeExit = (): void => {
   for (const guard of guards) waitForNative(guard, nativeMs)
