@@ -25,10 +25,7 @@ export interface ModelContext {
 
 /** A checked request with its worst case. Nothing has run yet. */
 export interface ModelPlan<Event> {
-  /**
-   * The maximum of each count by itself: no report may exceed it, and the worst price of it is
-   * held.
-   */
+  /** Each count's maximum by itself: no report may exceed it, and its worst price is held. */
   readonly bound: Usage
   /** Interrupting it stops the engine within one step. */
   readonly run: Stream.Stream<Event, ApiError>
@@ -275,6 +272,8 @@ export interface LoadedModel<T extends TaskName = TaskName> extends ModelAbiliti
   readonly adapters: readonly string[]
   /** Id of the vector space, for embedding models. */
   readonly embeddingSpace?: string
+  /** The first so many numbers of a vector, normalized, keep all cosines. Absent: unknown. */
+  readonly embeddingWidth?: number
   /** The execution provider in use: `onnx cpu`, or `webgpu, now cpu`. */
   readonly servedBy: string
   /** Read whenever the metrics are. */

@@ -56,6 +56,7 @@ test("pooling and trained prefixes make another space, whose id says which map i
   ]
   expect(mean.embeddingSpace).toMatch(/^bert-[0-9a-f]{12}-2048r1$/)
   expect(trained.embeddingSpace).toBe(mean.embeddingSpace!.replace(/r1$/, "m1"))
+  expect([mean.embeddingWidth, trained.embeddingWidth]).toEqual([32, 32])
   expect(cls.embeddingSpace).not.toBe(mean.embeddingSpace)
   expect(gap(await vectorOf(mean, "sea"), await vectorOf(cls, "sea"))).toBeGreaterThan(0.01)
 })

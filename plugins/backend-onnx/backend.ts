@@ -2,7 +2,7 @@ import { Effect, type Scope } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.ts"
 import { chatCapabilities, makeDescribe } from "./abilities.ts"
-import { spaceDimensions } from "./encoding/stacked-rotations.ts"
+import { exactPrefix, mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { makeEngines, type OnnxDeps } from "./engines.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
 import { makesNoVectors, openRerank } from "./open-rerank.ts"
@@ -32,7 +32,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     threads: deps.settings.threads,
     encoder,
   })
-  const { name, digest, maxTokens, map } = encoderPool.info
+  const { name, digest, maxTokens, width, map } = encoderPool.info
   if (encoderPool.info.output !== "vector") return yield* failed(makesNoVectors(request.path))
   const vision = yield* openVisionTower(engineOf, request, precision, encoderPool.info)
   const { contextTokens } = request
@@ -56,6 +56,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     modalities: vision ? ["text", "image"] : ["text"],
     adapters: request.adapters?.map((own) => own.id) ?? [],
     embeddingSpace: `${space ?? name}-${weights}-${spaceDimensions}${map}`,
+    embeddingWidth: exactPrefix(width, spaceDimensions, map === mapVersion(true)),
     stats: () => ({ restarts: sum(encoderPool.stats().restarts, vision?.stats().restarts) }),
   } satisfies LoadedModel<"embed">
 })

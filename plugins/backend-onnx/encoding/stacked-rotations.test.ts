@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { expect, test } from "vitest"
 import { seededRandom } from "../sampling/random.ts"
-import { stackedRotations } from "./stacked-rotations.ts"
+import { exactPrefix, stackedRotations } from "./stacked-rotations.ts"
 
 const [inputs, outputs] = [384, 2048]
 const map = stackedRotations(inputs, outputs)
@@ -46,6 +46,15 @@ test("other prefixes degrade as a random projection does, or better", () => {
   for (const d of [8, 32, 64, 128, 256])
     expect(rms(d)).toBeLessThan(1.5 * Math.sqrt((1 - d / inputs) / d))
   for (const d of [400, 512, 700, 1024, 1300, 1792]) expect(rms(d)).toBeLessThan(0.03)
+})
+
+test("knows its shortest exact prefix", () => {
+  expect(exactPrefix(inputs, outputs)).toBe(384)
+  expect(rms(383)).toBeGreaterThan(1e-5)
+  expect([768, 1024, 1025, 2048].map((size) => exactPrefix(size, 2048))).toEqual([
+    768, 1024, 2048, 2048,
+  ])
+  expect(exactPrefix(1536, 2048, true)).toBe(1536)
 })
 
 test("is the same map for ever: vectors that are stored must stay comparable", () => {

@@ -46,6 +46,13 @@ const blockRows = (inputs: number, outputs: number): readonly number[] => {
   return [...Array.from({ length: squares }, () => inputs), outputs - squares * inputs]
 }
 
+/**
+ * The length of the shortest prefix of mapped vectors that keeps their cosines exactly. The
+ * identity keeps them with the model's own vector, whatever rows follow in its block.
+ */
+export const exactPrefix = (inputs: number, outputs: number, keepsFirst = false): number =>
+  keepsFirst ? inputs : blockRows(inputs, outputs)[0]!
+
 /** `columns` unit vectors of `rows` numbers: what they are multiplied with stays as it is. */
 const identityColumns = (rows: number, columns: number): readonly Float64Array[] =>
   Array.from({ length: columns }, (_, column) => {

@@ -53,6 +53,16 @@ export const embedModelContract = (
       expect(dot(all[0]!, all[1]!)).toBeLessThan(0.999)
     })
 
+    it("keeps all cosines within the width that it names", async () => {
+      const { embeddingWidth } = loaded()
+      if (embeddingWidth === undefined) return
+      const all = await vectors(request(texts(...sentences)))
+      const cut = all.map((vector) => vector.subarray(0, embeddingWidth))
+      for (const [i, a] of cut.entries())
+        for (const [j, b] of cut.entries())
+          expect(dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))).toBeCloseTo(dot(all[i]!, all[j]!), 4)
+    })
+
     it("lets an instruction change the vector", async () => {
       const [plain] = await vectors(request(texts(sentences[0]!)))
       const [instructed] = await vectors(
