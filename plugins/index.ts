@@ -22,6 +22,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "endpoint-files": () => import("./endpoint-files/plugin.ts"),
   "endpoint-models": () => import("./endpoint-models/plugin.ts"),
   "endpoint-rerank": () => import("./endpoint-rerank/plugin.ts"),
+  "endpoint-retrieval": () => import("./endpoint-retrieval/plugin.ts"),
   "idempotency-postgres": () => import("./idempotency-postgres/plugin.ts"),
   "identity-static": () => import("./identity-static/plugin.ts"),
   "mail-smtp": () => import("./mail-smtp/plugin.ts"),

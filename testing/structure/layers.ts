@@ -72,6 +72,20 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "settings.ts",
     "tables.ts",
   ],
+  "plugins/endpoint-retrieval": [
+    "cli",
+    "check",
+    "api",
+    "ingest",
+    "search",
+    "split",
+    "extract",
+    "vectors",
+    "documents",
+    "deps.ts",
+    "settings.ts",
+    "tables.ts",
+  ],
   "plugins/webhook-http": ["api", "delivery", "rows", "deps.ts", "settings.ts"],
 }
 

@@ -1,0 +1,30 @@
+import { Effect, Schema } from "effect"
+
+const or = <S extends Schema.Top>(schema: S, value: S["Encoded"]) =>
+  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+const between = (minimum: number, maximum: number) =>
+  Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+
+export const Settings = Schema.Struct({
+  /** The model of the catalogue that embeds chunks and queries. */
+  model: or(Schema.NonEmptyString, "svc-embed"),
+  /** The model that `rerank: true` means. */
+  rerankModel: or(Schema.NonEmptyString, "svc-rerank"),
+  chunkCharacters: or(between(100, 9000), 1000),
+  chunkOverlap: or(between(0, 4500), 200),
+  /** Larger files fail as too large. */
+  maxChunksPerFile: or(between(1, 1_000_000), 50_000),
+  maxPages: or(between(1, 100_000), 5000),
+  /** The time that reading one file may take, and the memory of the process that does it. */
+  extractionSeconds: or(between(1, 3600), 120),
+  extractionMb: or(between(64, 16_384), 768),
+  /** From upload to `failed` at the latest, while a worker runs. */
+  ingestHours: or(between(1, 720), 24),
+  /** Files that one process ingests at once. */
+  ingestsAtOnce: or(between(1, 64), 2),
+  /** `exact`, or `hnsw` of pgvector. */
+  index: or(Schema.Literals(["exact", "hnsw"]), "exact"),
+  /** Memory of the exact scan for vectors of accounts that asked lately. */
+  cacheMb: or(between(16, 1_000_000), 256),
+})
+export type Settings = typeof Settings.Type
