@@ -1,12 +1,13 @@
 // What the schema in the prompt changes: exact values of fields over 100 tasks, with and without, in
 // one run. `node --import tsx bench/fields.ts model.gguf`
-import { readFileSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { resolve } from "node:path"
 import OpenAI from "openai"
-import { parse, stringify } from "yaml"
+import { stringify } from "yaml"
 import { codeInWords } from "./deployment/code.ts"
 import { makeDeployment } from "./deployment/deployment.ts"
 import { startServer } from "./deployment/server-process.ts"
+import { starterConfigOf } from "./deployment/starter-config.ts"
 import { type FieldTask, fieldTasks } from "./fields/tasks.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { figure, printTable } from "./measure/table.ts"
@@ -39,14 +40,13 @@ const resultOf = (
 
 const startWith = async (model: string) => {
   const deployment = makeDeployment({ config: "starter.yaml" })
-  const config = parse(readFileSync(deployment.config, "utf8"))
+  const config = starterConfigOf(deployment)
   const models = Object.values(ways).map((id) => ({
-    ...config.models.find((entry: { readonly id: string }) => entry.id === id),
+    ...config.models.find((entry) => entry.id === id),
     sources: [{ url: `file:${resolve(model)}` }],
     options: { schemaInPrompt: id === ways["in the prompt"] },
   }))
-  const { "model-minilm-vision": _, ...plugins } = config.plugins
-  writeFileSync(deployment.config, stringify({ ...config, plugins, models }))
+  writeFileSync(deployment.config, stringify({ ...config, models }))
   const server = await startServer(deployment)
   const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: deployment.apiKey })
   const ask = (id: string, { text, schema }: FieldTask) =>

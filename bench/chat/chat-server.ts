@@ -1,9 +1,10 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { parse, stringify } from "yaml"
+import { stringify } from "yaml"
 import { root } from "../deployment/code.ts"
 import { makeDeployment } from "../deployment/deployment.ts"
 import { startServer } from "../deployment/server-process.ts"
+import { starterConfigOf } from "../deployment/starter-config.ts"
 
 export interface LoopGap {
   readonly p50Ms: number
@@ -34,12 +35,11 @@ const readWhole = async (response: Response): Promise<number> => {
 export const startChatServer = async (model: string, settings: object): Promise<ChatServer> => {
   const deployment = makeDeployment({ config: "starter.yaml" })
   const gapFile = join(deployment.folder, "loop-gap.json")
-  const config = parse(readFileSync(deployment.config, "utf8"))
+  const config = starterConfigOf(deployment)
   const chat = config.models
-    .filter((entry: { id: string }) => entry.id === "svc-omni")
-    .map((entry: object) => ({ ...entry, sources: [{ url: `file:${model}` }] }))
-  const { "model-minilm-vision": _, ...others } = config.plugins
-  const plugins = { ...others, "backend-onnx": settings }
+    .filter(({ id }) => id === "svc-omni")
+    .map((entry) => ({ ...entry, sources: [{ url: `file:${model}` }] }))
+  const plugins = { ...config.plugins, "backend-onnx": settings }
   writeFileSync(deployment.config, stringify({ ...config, plugins, models: chat }))
   const server = await startServer({
     ...deployment,

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { afterAll, expect, test } from "vitest"
 import type { LoadedModel } from "../../core/ports/model.ts"
 import { encoderFolder } from "./testing/fixtures.ts"
-import { collect, context, failureOf, openBackend } from "./testing/open-backend.ts"
+import { collect, context, openBackend } from "./testing/open-backend.ts"
 import { writeTinyBert } from "./testing/tiny-bert.ts"
 
 const fixture = openBackend()
@@ -63,17 +63,6 @@ test("pooling and trained prefixes make another space, whose id says which map i
 
 test("a classifier of pairs is refused: it has no vectors", async () => {
   const path = encoderFolder("bert-classifier")
-  const error = await failureOf(
-    Effect.scoped(
-      fixture.backend.open({
-        id: "m",
-        task: "embed",
-        path,
-        options: {},
-        contextTokens: 100,
-        progress: () => {},
-      }),
-    ),
-  )
+  const error = await fixture.failure("embed", path)
   expect(error.message).toContain("it is a classifier of pairs")
 })

@@ -262,39 +262,19 @@ describe("a model that can't be opened", () => {
     ],
   ])("%s", async (name, files, reason) => {
     const path = writeTinyBert(join(fixture.dataDir, name), files)
-    const error = await failureOf(
-      Effect.scoped(
-        fixture.backend.open({
-          id: "m",
-          task: "embed",
-          path,
-          options: {},
-          contextTokens: 100,
-          progress: () => {},
-        }),
-      ),
-    )
+    const error = await fixture.failure("embed", path)
     expect(error).toMatchObject({ code: "backend_error", message: expect.stringMatching(reason) })
   })
 
   test("without weights, or with broken ones", async () => {
     const path = writeTinyBert(join(fixture.dataDir, "weightless"))
-    const attempt = () =>
-      failureOf(
-        Effect.scoped(
-          fixture.backend.open({
-            id: "m",
-            task: "embed",
-            path,
-            options: {},
-            contextTokens: 100,
-            progress: () => {},
-          }),
-        ),
-      )
     writeFileSync(join(path, "model.safetensors"), "nonsense of a file")
-    expect((await attempt()).message).toMatch(/model.safetensors: this is not a safetensors file/)
+    expect((await fixture.failure("embed", path)).message).toMatch(
+      /model.safetensors: this is not a safetensors file/,
+    )
     rmSync(join(path, "model.safetensors"))
-    expect((await attempt()).message).toMatch(/it has neither model.safetensors nor/)
+    expect((await fixture.failure("embed", path)).message).toMatch(
+      /it has neither model.safetensors nor/,
+    )
   })
 })

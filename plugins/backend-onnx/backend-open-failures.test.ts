@@ -1,9 +1,8 @@
 import { readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { writeGguf } from "./testing/gguf-writer.ts"
-import { failureOf, openBackend } from "./testing/open-backend.ts"
+import { openBackend } from "./testing/open-backend.ts"
 import { tinyLlama, tinyLlamaFile } from "./testing/tiny-llama.ts"
 
 const fixture = openBackend()
@@ -64,15 +63,7 @@ describe("a model that can't be opened", () => {
   test.each(cases)("%s, says so and names the file", async (name, bytes, reason) => {
     const broken = join(fixture.dataDir, `${name}.gguf`)
     writeFileSync(broken, bytes)
-    const request = {
-      id: "m",
-      task: "chat" as const,
-      path: broken,
-      options: {},
-      contextTokens: 100,
-      progress: () => {},
-    }
-    const error = await failureOf(Effect.scoped(fixture.backend.open(request)))
+    const error = await fixture.failure("chat", broken)
     expect(error.code).toBe("backend_error")
     expect(error.message).toMatch(reason)
     expect(error.message).toContain(broken)
@@ -80,17 +71,8 @@ describe("a model that can't be opened", () => {
   })
 
   test("missing", async () => {
-    const request = {
-      id: "m",
-      task: "chat" as const,
-      path: join(fixture.dataDir, "nothing"),
-      options: {},
-      contextTokens: 100,
-      progress: () => {},
-    }
-    expect((await failureOf(Effect.scoped(fixture.backend.open(request)))).message).toMatch(
-      /nothing: can't be read/,
-    )
+    const error = await fixture.failure("chat", join(fixture.dataDir, "nothing"))
+    expect(error.message).toMatch(/nothing: can't be read/)
   })
 })
 

@@ -115,13 +115,6 @@ test("a vocabulary without yes and no can't rerank", async () => {
       },
     }),
   )
-  const open = fixture.backend.open({
-    id: "m",
-    task: "rerank",
-    path,
-    options: {},
-    contextTokens: 100,
-    progress: () => {},
-  })
-  expect((await failureOf(Effect.scoped(open))).message).toMatch(/'yes' and 'no' are not tokens/)
+  const error = await fixture.failure("rerank", path)
+  expect(error.message).toMatch(/'yes' and 'no' are not tokens/)
 })

@@ -107,19 +107,6 @@ test.each([
 
 describe("a folder with a classifier", () => {
   const folder = encoderFolder("bert-classifier")
-  const open = (task: "rerank" | "embed", path: string, options: Json = {}) =>
-    failureOf(
-      Effect.scoped(
-        fixture.backend.open({
-          id: "m",
-          task,
-          path,
-          options,
-          contextTokens: 512,
-          progress: () => {},
-        }),
-      ),
-    )
   const describeAt = (path: string, task: "rerank" | "embed" = "rerank", options: Json = {}) =>
     fixture.backend.describe!({ id: "m", task, path, options, contextTokens: 2048 })
 
@@ -138,16 +125,16 @@ describe("a folder with a classifier", () => {
       JSON.stringify({ ...config, id2label: { 0: "no", 1: "yes" } }),
     )
     const labels = /classifier of 2 labels/
-    expect((await open("rerank", path)).message).toMatch(labels)
+    expect((await fixture.failure("rerank", path)).message).toMatch(labels)
     expect((await failureOf(describeAt(path))).message).toMatch(labels)
     const int4 = { precision: "int4" }
     for (const refused of [
-      await open("rerank", folder, int4),
+      await fixture.failure("rerank", folder, { options: int4 }),
       await failureOf(describeAt(folder, "rerank", int4)),
     ])
       expect(refused.message).toMatch(/not in int4/)
     for (const refused of [
-      await open("embed", folder),
+      await fixture.failure("embed", folder),
       await failureOf(describeAt(folder, "embed")),
     ])
       expect(refused.message).toMatch(/task rerank/)

@@ -2,13 +2,8 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import OpenAI from "openai"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import {
-  completedBatch,
-  createWith,
-  logit_bias,
-  openServedChat,
-  startChatBatch,
-} from "./testing/served-chat.ts"
+import { completedBatch, startBatch } from "../../testing/batch-client.ts"
+import { createWith, logit_bias, openServedChat } from "./testing/served-chat.ts"
 
 let served: Awaited<ReturnType<typeof openServedChat>>
 let db: pg.Client
@@ -128,7 +123,7 @@ describe("a schema that no answer satisfies", () => {
 
   it("fails its line of a batch, once, and the others go on", async () => {
     const { client } = served
-    const id = await startChatBatch(client, {
+    const id = await startBatch(client, "/v1/chat/completions", {
       never: bodyOf(never),
       fine: bodyOf(object({ first: { enum: ["one", "two"] } })),
       later: bodyOf(later),

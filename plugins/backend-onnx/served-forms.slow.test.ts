@@ -1,6 +1,7 @@
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { batchReplies, openServedChat, startChatBatch } from "./testing/served-chat.ts"
+import { startBatch } from "../../testing/batch-client.ts"
+import { batchReplies, openServedChat } from "./testing/served-chat.ts"
 
 let served: Awaited<ReturnType<typeof openServedChat>>
 beforeAll(async () => {
@@ -81,7 +82,7 @@ it("lines of a batch keep their forms", async () => {
   ])
   const replies = await batchReplies(
     client,
-    await startChatBatch(client, Object.fromEntries(bodies)),
+    await startBatch(client, "/v1/chat/completions", Object.fromEntries(bodies)),
   )
   expect(replies.size).toBe(forms.length)
   for (const [name, , wanted] of forms)

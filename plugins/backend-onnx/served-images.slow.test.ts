@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import OpenAI, { type APIError, toFile } from "openai"
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import OpenAI, { type APIError } from "openai"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parse, stringify } from "yaml"
+import { completedBatch, startBatch } from "../../testing/batch-client.ts"
 import { askDashboard } from "../../testing/dashboard-client.ts"
 import { brokenImages, plainImage, unusualImages } from "../../testing/images.ts"
 import { type Platform, startPlatform } from "../../testing/platform.ts"
@@ -143,34 +144,12 @@ describe("through the official client", () => {
   })
 
   it("lines of a batch cost half, and one with a broken image fails alone", async () => {
-    const line = (custom_id: string, image: object) =>
-      JSON.stringify({
-        custom_id,
-        method: "POST",
-        url: "/v1/embeddings",
-        body: { model: "svc-embed", input: [image] },
-      })
+    const line = (image: object) => ({ model: "svc-embed", input: [image] })
     const broken = (await brokenImages())["a JPEG cut off"]!
-    const lines = [line("good", raw(await red())), line("bad", raw(broken))].join("\n")
-    const { result, spent } = await spentBy(async () => {
-      const file = await client.files.create({
-        file: await toFile(Buffer.from(lines), "lines.jsonl"),
-        purpose: "batch",
-      })
-      const { id } = await client.batches.create({
-        input_file_id: file.id,
-        endpoint: "/v1/embeddings",
-        completion_window: "24h",
-      })
-      return vi.waitFor(
-        async () => {
-          const batch = await client.batches.retrieve(id)
-          expect(batch.status).toBe("completed")
-          return batch
-        },
-        { timeout: 60_000, interval: 200 },
-      )
-    })
+    const lines = { good: line(raw(await red())), bad: line(raw(broken)) }
+    const { result, spent } = await spentBy(async () =>
+      completedBatch(client, await startBatch(client, "/v1/embeddings", lines)),
+    )
     expect(result.request_counts).toMatchObject({ completed: 1, failed: 1 })
     const errors = await (await client.files.content(result.error_file_id!)).text()
     expect(errors).toContain("input[0]: the image is damaged")

@@ -2,15 +2,10 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { startBatch } from "../../testing/batch-client.ts"
 import { runCli } from "../../testing/platform.ts"
 import { seriesOf } from "../../testing/prometheus-text.ts"
-import {
-  batchReplies,
-  createWith,
-  logit_bias,
-  openServedChat,
-  startChatBatch,
-} from "./testing/served-chat.ts"
+import { batchReplies, createWith, logit_bias, openServedChat } from "./testing/served-chat.ts"
 
 const prompt = "once upon a time there was ".repeat(12)
 const base = { max_tokens: 40, messages: [{ role: "user", content: prompt }] }
@@ -87,12 +82,12 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
     expect(among).toEqual([wanted, wanted])
   }, 120_000)
 
-  const startBatch = (asked: Readonly<Record<string, object>>) => {
+  const startLines = (asked: Readonly<Record<string, object>>) => {
     const bodies = Object.entries(asked).map(([name, ask]) => [
       name,
       { model: "svc-omni", logit_bias, ...ask },
     ])
-    return startChatBatch(served.client, Object.fromEntries(bodies))
+    return startBatch(served.client, "/v1/chat/completions", Object.fromEntries(bodies))
   }
   /** The choices of a line, when all have ended. */
   const choicesOf = async (id: string) => {
@@ -101,7 +96,7 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
   }
 
   it("has the same answer as a line of a batch", async () => {
-    const choices = await choicesOf(await startBatch(asks))
+    const choices = await choicesOf(await startLines(asks))
     expect(Object.keys(asks).map(choices)).toEqual(wanted)
   }, 120_000)
 
@@ -116,7 +111,7 @@ describe.each(["int8", "int4"])("the same request, %s", (precision) => {
     const { client } = served
     const alone = JSON.stringify((await createWith(client, long)).choices)
     const before = await batchTokens()
-    const batch = await startBatch({ long })
+    const batch = await startLines({ long })
     const begun = async () => expect(await batchTokens()).toBeGreaterThan(before)
     await vi.waitFor(begun, { timeout: 60_000, interval: 5 })
     const calls = await Promise.all(

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url"
 import OpenAI, { toFile } from "openai"
 import pg from "pg"
 import { afterEach, expect, it } from "vitest"
+import { startBatch } from "../batch-client.ts"
 import { type Platform, runCli, startPlatform } from "../platform.ts"
 import { openTestDatabase } from "../postgres.ts"
 
@@ -85,27 +86,13 @@ const keepBusy = ({ url, credentials }: Pick<Platform, "url" | "credentials">) =
     })
     if (turns++ % 3 !== 0) await client.uploads.complete(id, { part_ids: [part.id] })
   }
-  const line = (n: number) =>
-    JSON.stringify({
-      custom_id: `line-${n}`,
-      method: "POST",
-      url: "/v1/chat/completions",
-      body: {
-        model: n % 9 === 0 ? "none" : "svc-lyt",
-        messages: [{ role: "user", content: `${n}` }],
-      },
-    })
+  const line = (n: number) => ({
+    model: n % 9 === 0 ? "none" : "svc-lyt",
+    messages: [{ role: "user", content: `${n}` }],
+  })
   const batch = async () => {
-    const lines = Array.from({ length: 300 }, (_, n) => line(n)).join("\n")
-    const { id } = await client.files.create({
-      file: await toFile(Buffer.from(lines), "lines.jsonl"),
-      purpose: "batch",
-    })
-    await client.batches.create({
-      input_file_id: id,
-      endpoint: "/v1/chat/completions",
-      completion_window: "24h",
-    })
+    const bodies = Array.from({ length: 300 }, (_, n) => [`line-${n}`, line(n)])
+    await startBatch(client, "/v1/chat/completions", Object.fromEntries(bodies))
     await new Promise((done) => setTimeout(done, 500))
   }
   const again = async (work: () => Promise<unknown>) => {

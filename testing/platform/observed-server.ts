@@ -2,9 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { CohereClientV2 } from "cohere-ai"
-import OpenAI, { toFile } from "openai"
+import OpenAI from "openai"
 import { expect, vi } from "vitest"
 import { parse, stringify } from "yaml"
+import { completedBatch, startBatch } from "../batch-client.ts"
 import { openOtlpCollector } from "../otlp-collector.ts"
 import { type Platform, startPlatform } from "../platform.ts"
 
@@ -22,31 +23,13 @@ const ask = (content: string, more: object = {}) => ({
 
 /** Three lines that succeed and one that can't: its model refuses the request. */
 const runBatch = async (client: OpenAI) => {
-  const lines = ["a b", "c", "d e f", ""].map((content, n) =>
-    JSON.stringify({
-      custom_id: `line-${n}`,
-      method: "POST",
-      url: "/v1/chat/completions",
-      body: n === 3 ? ask("x", { max_tokens: 100_000 }) : ask(content),
-    }),
-  )
-  const file = await client.files.create({
-    file: await toFile(Buffer.from(lines.join("\n")), "batch.jsonl"),
-    purpose: "batch",
-  })
-  const { id } = await client.batches.create({
-    input_file_id: file.id,
-    endpoint: "/v1/chat/completions",
-    completion_window: "24h",
-  })
-  return vi.waitFor(
-    async () => {
-      const batch = await client.batches.retrieve(id)
-      expect(batch.status).toBe("completed")
-      return batch
-    },
-    { timeout: 30_000, interval: 100 },
-  )
+  const bodies = {
+    a: ask("a b"),
+    b: ask("c"),
+    c: ask("d e f"),
+    refused: ask("x", { max_tokens: 100_000 }),
+  }
+  return completedBatch(client, await startBatch(client, "/v1/chat/completions", bodies))
 }
 
 /** Stops to read after its second chunk. */

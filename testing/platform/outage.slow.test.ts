@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import OpenAI from "openai"
 import { expect, it, vi } from "vitest"
+import { startBatch } from "../batch-client.ts"
 import { writeMoneyConfig } from "./money-config.ts"
 import {
   apiKey,
@@ -148,22 +149,8 @@ it("a batch waits for it: each line is answered and paid once, and none fails", 
   const config = writeMoneyConfig(folder, { freeCreditIdr: 100_000 })
   const server = kept(await start(config, database.url))
   const client = new OpenAI({ apiKey, baseURL: `${server.url}/v1`, maxRetries: 8 })
-  const lines = Array.from({ length: 120 }, (_, i) => ({
-    custom_id: `line-${i}`,
-    method: "POST",
-    url: "/v1/chat/completions",
-    body: chat(150, false),
-  }))
-  const text = lines.map((line) => JSON.stringify(line)).join("\n")
-  const file = await client.files.create({
-    purpose: "batch",
-    file: new File([text], "lines.jsonl"),
-  })
-  const { id } = await client.batches.create({
-    input_file_id: file.id,
-    endpoint: "/v1/chat/completions",
-    completion_window: "24h",
-  })
+  const bodies = Array.from({ length: 120 }, (_, i) => [`line-${i}`, chat(150, false)])
+  const id = await startBatch(client, "/v1/chat/completions", Object.fromEntries(bodies))
   await vi.waitFor(
     async () =>
       expect((await client.batches.retrieve(id)).request_counts?.completed).toBeGreaterThan(0),

@@ -20,6 +20,23 @@ import { makeOpenVocabularies } from "../grammar/schema-checker.ts"
 import type { OnnxSettings } from "../settings.ts"
 import { makeEngineHealth } from "../worker/health.ts"
 
+interface Entry {
+  readonly options?: Json
+  readonly contextTokens?: number
+  readonly adapters?: OpenRequest["adapters"]
+  readonly modalities?: readonly string[]
+}
+
+const requestOf = <T extends TaskName>(task: T, path: string, more: Entry) => ({
+  id: "m",
+  task,
+  path,
+  options: {},
+  contextTokens: 1_000_000,
+  ...more,
+  progress: () => {},
+})
+
 /** A backend with fake services, in a temporary folder. */
 export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
   const dataDir = mkdtempSync(join(tmpdir(), "rakit-onnx-"))
@@ -46,25 +63,16 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
   const open = <T extends TaskName>(
     task: T,
     path: string,
-    more: {
-      readonly options?: Json
-      readonly contextTokens?: number
-      readonly adapters?: OpenRequest["adapters"]
-      readonly modalities?: readonly string[]
-      readonly scope?: Scope.Scope
-    } = {},
-  ) => {
-    const { scope: within = scope, ...rest } = more
-    const request = { id: "m", task, path, options: {}, contextTokens: 1_000_000, ...rest }
-    return Effect.runPromise(
-      backend.open({ ...request, progress: () => {} }).pipe(Scope.provide(within)),
-    )
-  }
+    { scope: within = scope, ...more }: Entry & { readonly scope?: Scope.Scope } = {},
+  ) => Effect.runPromise(backend.open(requestOf(task, path, more)).pipe(Scope.provide(within)))
+  /** Returns why a model is not opened. */
+  const failure = (task: TaskName, path: string, more: Entry = {}) =>
+    failureOf(Effect.scoped(backend.open(requestOf(task, path, more))))
   const close = async () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
     rmSync(dataDir, { recursive: true, force: true })
   }
-  return { backend, health, open, close, dataDir, log, clock }
+  return { backend, health, open, failure, close, dataDir, log, clock }
 }
 
 export interface Metered extends ModelContext {

@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import OpenAI, { toFile } from "openai"
-import { expect, vi } from "vitest"
+import OpenAI from "openai"
 import { parse, stringify } from "yaml"
+import { completedBatch } from "../../../testing/batch-client.ts"
 import { startPlatform } from "../../../testing/platform.ts"
 import { writeGguf } from "./gguf-writer.ts"
 import { tinyLlama } from "./tiny-llama.ts"
@@ -85,37 +85,6 @@ export const createWith = (client: OpenAI, body: object) =>
     logit_bias,
     ...body,
   } as unknown as OpenAI.ChatCompletionCreateParamsNonStreaming)
-
-/** Starts a batch of chat requests, named by their `custom_id`. Returns its id. */
-export const startChatBatch = async (
-  client: OpenAI,
-  bodies: Readonly<Record<string, object>>,
-): Promise<string> => {
-  const lines = Object.entries(bodies).map(([custom_id, body]) =>
-    JSON.stringify({ custom_id, method: "POST", url: "/v1/chat/completions", body }),
-  )
-  const file = await client.files.create({
-    purpose: "batch",
-    file: await toFile(Buffer.from(lines.join("\n")), "lines.jsonl"),
-  })
-  const { id } = await client.batches.create({
-    input_file_id: file.id,
-    endpoint: "/v1/chat/completions",
-    completion_window: "24h",
-  })
-  return id
-}
-
-/** Waits until a batch is completed. */
-export const completedBatch = (client: OpenAI, id: string) =>
-  vi.waitFor(
-    async () => {
-      const batch = await client.batches.retrieve(id)
-      expect(batch.status).toBe("completed")
-      return batch
-    },
-    { timeout: 60_000, interval: 200 },
-  )
 
 /** Waits for a batch. Returns the body of each line's reply, by its `custom_id`. */
 export const batchReplies = async (client: OpenAI, id: string) => {

@@ -34,6 +34,7 @@ const deepest = 200
 /** The maximum number of subschemas that are read aside: what is beyond is left to guards. */
 const mostAside = 50_000
 const deepestAside = 6
+const namesOfTypes: ReadonlySet<string> = new Set([...typesOfJson, "integer"])
 
 export interface ReadSchema {
   readonly verdicts: readonly KeywordVerdict[]
@@ -250,16 +251,10 @@ export class Reader implements Reading {
     if (!of.has("type")) return undefined
     const given = of.schema.type
     const types = typeof given === "string" ? [given] : given
-    const unknown = isTexts(types)
-      ? types.find(
-          (type) => type !== "integer" && !(typesOfJson as readonly string[]).includes(type),
-        )
-      : ""
-    if (!isTexts(types) || unknown !== undefined)
-      throw new SchemaInvalid(
-        child(of.place.path, "type"),
-        unknown ? `type "${unknown}" does not exist` : "type must be a type or a list of types",
-      )
+    const path = child(of.place.path, "type")
+    if (!isTexts(types)) throw new SchemaInvalid(path, "type must be a type or a list of types")
+    const unknown = types.find((type) => !namesOfTypes.has(type))
+    if (unknown !== undefined) throw new SchemaInvalid(path, `type "${unknown}" does not exist`)
     of.enforce("type")
     return types.includes("number") ? types.filter((type) => type !== "integer") : types
   }
