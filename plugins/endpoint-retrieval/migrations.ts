@@ -55,6 +55,9 @@ const chunks = async (db: AnyDb) => {
       PRIMARY KEY (document_no, idx)
     )`.execute(db)
   await sql`CREATE INDEX retrieval_chunk_words ON retrieval_chunk USING gin (words)`.execute(db)
+  await sql`CREATE INDEX retrieval_chunk_page ON retrieval_chunk (document_no, page, idx) WHERE page IS NOT NULL`.execute(
+    db,
+  )
   await sql`
     CREATE TABLE retrieval_vector (
       document_no bigint NOT NULL,

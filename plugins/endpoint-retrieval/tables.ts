@@ -51,7 +51,7 @@ export interface ChunkTable {
   readonly text: string
   /** Counted by the embedding model; null before the chunk is embedded. */
   readonly tokens: number | null
-  /** Lexemes of the text, and one that names the tenant. */
+  /** `wordsOfChunk`: lexemes of the text, and one that names the tenant. */
   readonly words: string
 }
 
