@@ -78,6 +78,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "api",
     "ingest",
     "search",
+    "reading",
     "split",
     "extract",
     "vectors",
