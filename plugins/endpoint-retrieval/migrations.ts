@@ -19,13 +19,14 @@ const documents = async (db: AnyDb) => {
       key_id text,
       state text NOT NULL CHECK (state IN ('waiting', 'extracting', 'embedding', 'ready', 'failed', 'removed')),
       epoch int NOT NULL DEFAULT 0,
-      lease_until timestamptz,
+      failures int NOT NULL DEFAULT 0,
       metadata jsonb NOT NULL DEFAULT '{}',
       pages int,
       characters bigint NOT NULL DEFAULT 0,
       chunks int NOT NULL DEFAULT 0,
       embedded int NOT NULL DEFAULT 0,
       tokens bigint NOT NULL DEFAULT 0,
+      cost_micros bigint NOT NULL DEFAULT 0,
       space text,
       dimensions int,
       created_at timestamptz NOT NULL,
@@ -34,6 +35,9 @@ const documents = async (db: AnyDb) => {
       CHECK ((state = 'removed') = (removed_at IS NOT NULL))
     )`.execute(db)
   await sql`CREATE INDEX retrieval_document_tenant ON retrieval_document (account, mode, state)`.execute(
+    db,
+  )
+  await sql`CREATE INDEX retrieval_document_unfinished ON retrieval_document (no) WHERE state IN ('waiting', 'extracting', 'embedding')`.execute(
     db,
   )
   await sql`CREATE INDEX retrieval_document_removed ON retrieval_document (removed_at) WHERE removed_at IS NOT NULL`.execute(
@@ -50,7 +54,6 @@ const chunks = async (db: AnyDb) => {
       start_at int NOT NULL,
       end_at int NOT NULL,
       text text NOT NULL,
-      tokens int,
       words tsvector NOT NULL,
       PRIMARY KEY (document_no, idx)
     )`.execute(db)

@@ -17,15 +17,19 @@ export interface DocumentTable extends Owned {
   readonly key_id: string | null
   readonly state: "waiting" | "extracting" | "embedding" | "ready" | "failed" | "removed"
   readonly epoch: number
-  readonly lease_until: Date | null
+  /** Runs that broke off for a reason that may lie in the file. */
+  readonly failures: number
   readonly metadata: Json
   readonly pages: number | null
   /** Characters (code points) of the extracted text. */
   readonly characters: bigint
   readonly chunks: number
   readonly embedded: number
+  /** What is paid for: counted by the embedding model, over all chunks. */
   readonly tokens: bigint
-  /** Where its vectors are; null before the first one. */
+  /** What ingest cost; 0 before it is `ready`. */
+  readonly cost_micros: bigint
+  /** Where its vectors are, or are being put; null before the first one. */
   readonly space: string | null
   readonly dimensions: number | null
   readonly created_at: Date
@@ -49,8 +53,6 @@ export interface ChunkTable {
   readonly start_at: number
   readonly end_at: number
   readonly text: string
-  /** Counted by the embedding model; null before the chunk is embedded. */
-  readonly tokens: number | null
   /** `wordsOfChunk`: lexemes of the text, and one that names the tenant. */
   readonly words: string
 }
