@@ -73,11 +73,7 @@ export const Tokens = {
   identity: token<Identity>("identity", "one", "Whose API key is it?"),
   sessions: token<Identity>("sessions", "one", "Whose dashboard session is it?"),
   keyIssuer: token<KeyIssuer>("key-issuer", "one", "Makes API keys from the command line."),
-  firstAccount: token<FirstAccount>(
-    "first-account",
-    "one",
-    "The account that the first boot made.",
-  ),
+  firstAccount: token<FirstAccount>("first-account", "one", "The first boot's account."),
   idempotency: token<Idempotency>("idempotency", "one", "Replies remembered by Idempotency-Key."),
   billing: token<Billing>("billing", "one", "Limits and money."),
   ledger: token<Ledger>("ledger", "one", "Proofs and sums of the ledger, for the command line."),
@@ -97,11 +93,7 @@ export const Tokens = {
   adapters: token<AdapterOffer>("adapter", "many", "LoRAs of models that others bring."),
   endpoints: token<Endpoint>("endpoint", "many", "Routes of the API."),
   jobHandlers: token<JobHandler<never>>("job-handler", "many", "Kinds of background work."),
-  consistencyChecks: token<ConsistencyCheck>(
-    "consistency-check",
-    "many",
-    "What `rakit fsck` compares.",
-  ),
+  consistencyChecks: token<ConsistencyCheck>("consistency-check", "many", "For `rakit fsck`."),
   healthChecks: token<HealthCheck>("health-check", "many", "What /readyz asks."),
 } as const
 

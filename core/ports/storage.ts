@@ -28,6 +28,12 @@ export class BlobTooLarge extends Data.TaggedError("BlobTooLarge")<{
 export class StorageFull extends Data.TaggedError("StorageFull")<{ readonly key: string }> {}
 export type StorageError = BlobMissing | BlobTooLarge | StorageFull | PortError
 
+/** Both inclusive, as in HTTP's Range. */
+export interface ByteRange {
+  readonly from: number
+  readonly to?: number
+}
+
 /** Blobs only: a blob is written before the row that names it; orphans are swept. */
 export interface Storage {
   /** Atomic: readers see the old blob or the whole new one. */
@@ -36,11 +42,7 @@ export interface Storage {
     body: Stream.Stream<Uint8Array, E>,
     maxBytes: number,
   ): Effect.Effect<BlobInfo, StorageError | E>
-  /** Bytes `from` to `to`, both inclusive, as in HTTP's Range. */
-  get(
-    key: string,
-    range?: { readonly from: number; readonly to?: number },
-  ): Stream.Stream<Uint8Array, StorageError>
+  get(key: string, range?: ByteRange): Stream.Stream<Uint8Array, StorageError>
   stat(key: string): Effect.Effect<BlobInfo, StorageError>
   /** Idempotent: removing a missing blob is no error. */
   remove(key: string): Effect.Effect<void, StorageError>

@@ -1,4 +1,4 @@
-import type { Clock, Database, Ids, Log, Storage } from "../../core/index.ts"
+import type { Clock, Database, FileObserver, Ids, Log, Storage } from "../../core/index.ts"
 import type { FileLimits } from "./settings.ts"
 
 /** What all modules of this plugin work with. */
@@ -9,4 +9,6 @@ export interface FilesDeps {
   readonly ids: Ids
   readonly log: Log
   readonly limits: FileLimits
+  /** Whom `Files.observe` added; they are called in this order. */
+  readonly observers: FileObserver[]
 }

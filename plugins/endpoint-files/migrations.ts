@@ -89,4 +89,14 @@ export const migrations: Migrations = {
       )
     },
   },
+  "003-ingest": {
+    up: async (db) => {
+      await sql`ALTER TABLE files_file ADD COLUMN progress jsonb, ADD COLUMN key_id text, ADD COLUMN metadata jsonb NOT NULL DEFAULT '{}'`.execute(
+        db,
+      )
+      await sql`ALTER TABLE files_upload ADD COLUMN metadata jsonb NOT NULL DEFAULT '{}'`.execute(
+        db,
+      )
+    },
+  },
 }

@@ -36,6 +36,7 @@ export const plugin = definePlugin<Settings>({
             ids: resolve(container, Tokens.ids),
             log: resolve(container, Tokens.log).with({ plugin: "endpoint-files" }),
             limits: limitsOf(settings),
+            observers: [],
           }
           started.set(deps)
           provide(container, Tokens.files, makeFiles(deps))

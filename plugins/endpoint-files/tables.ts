@@ -1,5 +1,5 @@
-import type { Generated, Selectable } from "kysely"
-import type { FilePurpose, FileStatus, Tenant } from "../../core/index.ts"
+import type { ColumnType, Generated, Selectable } from "kysely"
+import type { FilePurpose, FileStatus, Json, Strings, Tenant } from "../../core/index.ts"
 
 interface Owned {
   readonly account: string
@@ -18,6 +18,10 @@ export interface FileTable extends Owned {
   readonly purpose: FilePurpose
   readonly status: FileStatus | "deleted"
   readonly status_details: string | null
+  readonly progress: Json
+  /** Null for what the server made. */
+  readonly key_id: string | null
+  readonly metadata: ColumnType<Strings, string, never>
   readonly bytes: bigint
   /** False for files that the server made: they are outside the quota. */
   readonly counted: boolean
@@ -63,6 +67,8 @@ export interface UploadTable extends Owned {
   readonly purpose: "batch_input" | "knowledge"
   /** Status of the file that it becomes. */
   readonly file_status: FileStatus
+  /** Metadata of the file that it becomes. */
+  readonly metadata: ColumnType<Strings, string, never>
   readonly bytes: bigint
   readonly keep_ms: bigint
   readonly status: "pending" | "completed" | "cancelled" | "expired"

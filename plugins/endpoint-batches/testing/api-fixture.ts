@@ -48,6 +48,7 @@ export const fakeFiles = (chunkBytes = 7) => {
       createdMs: 0,
       expiresMs: Number.MAX_SAFE_INTEGER,
       bytes: bytes.length,
+      metadata: {},
     }
     const file: StoredFile = { id, tenant: live, purpose: "batch_input", ...rest, ...more }
     contents.set(id, { file, bytes })
@@ -76,6 +77,7 @@ export const fakeFiles = (chunkBytes = 7) => {
     newId: never as never,
     newBlobKey: never as never,
     create: never,
+    observe: () => {},
     mark: never,
     remove: (_, id) => Effect.sync(() => contents.delete(id)),
   }

@@ -44,7 +44,8 @@ export const rowsFiles = async (database: Database, storage: Storage, ids: Ids) 
     read: ({ blobKey }, range) => storage.get(blobKey, range),
     newId: () => ids.make("file-"),
     newBlobKey: ({ account }) => `files/${account}/${ids.make("b")}`,
-    create: (file, tx) => insert({ ...file, status: "uploaded", createdMs: 0 }, tx),
+    create: (file, tx) => insert({ ...file, status: "uploaded", createdMs: 0, metadata: {} }, tx),
+    observe: () => {},
     mark: () => Effect.succeed(true),
     remove: (_, id) => remove(id),
   }
@@ -63,6 +64,7 @@ export const rowsFiles = async (database: Database, storage: Storage, ids: Ids) 
       blobKey,
       createdMs: 0,
       expiresMs: 0,
+      metadata: {},
     }
     return (await Effect.runPromise(insert(file))).id
   }

@@ -98,6 +98,7 @@ describe("the quota", () => {
             filename: "a",
             purpose: "batch_input",
             fileStatus: "uploaded",
+            metadata: {},
             bytes,
             keepMs: test.deps.limits.keepMs,
           }),

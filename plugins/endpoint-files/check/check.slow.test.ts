@@ -65,6 +65,7 @@ const openUpload = async (bytes = 200) => {
       filename: "a",
       purpose: "batch_input",
       fileStatus: "uploaded",
+      metadata: {},
       bytes,
       keepMs: test.deps.limits.keepMs,
     }),

@@ -4,18 +4,20 @@ import {
   apiError,
   type MultipartBody,
   type PlanError,
-  type Tenant,
+  type Strings,
 } from "../../../core/index.ts"
 import { beginIncoming, endIncoming, type Incoming } from "../blobs/incoming.ts"
 import { adjustQuota, fitsQuota } from "../blobs/quota.ts"
 import { openIncoming, withQuota, write } from "../blobs/receive.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FileRow } from "../tables.ts"
+import type { Uploader } from "../tenant.ts"
 import { checkHead, checkType, headOf } from "./content-check.ts"
 import { readExpiresAfter } from "./expires-after.ts"
 import { fromForm, readFileName } from "./file-name.ts"
 import { insertFile } from "./file-rows.ts"
 import { type Fields, type FilePart, readForm } from "./form.ts"
+import { readMetadata } from "./metadata.ts"
 import { readUploadPurpose, statusOnUpload, type UploadPurpose } from "./purpose.ts"
 
 const tooLarge = (maxBytes: number): ApiError =>
@@ -57,11 +59,16 @@ const readRest = (
     const { purpose, status } = yield* readPurpose(fields, name)
     yield* checkHead(purpose, name, head, "file")
     const expiresAfter = yield* readExpiresAfter(fields)
-    return { purpose, status, keepMs: expiresAfter ? expiresAfter.seconds * 1000 : limits.keepMs }
+    return {
+      purpose,
+      status,
+      keepMs: expiresAfter ? expiresAfter.seconds * 1000 : limits.keepMs,
+      metadata: yield* readMetadata(fields),
+    }
   })
 
 const takeFile =
-  (deps: FilesDeps, tenant: Tenant, announcedBytes: number | undefined) =>
+  (deps: FilesDeps, tenant: Uploader, announcedBytes: number | undefined) =>
   (part: FilePart, before: Fields) =>
     Effect.gen(function* () {
       const name = yield* readName(part, before)
@@ -83,12 +90,13 @@ interface ReceivedFile {
   readonly purpose: UploadPurpose
   readonly status: FileRow["status"]
   readonly keepMs: number
+  readonly metadata: Strings
 }
 
 const storeFile = (
   deps: FilesDeps,
-  tenant: Tenant,
-  { incoming, name, bytes, purpose, status, keepMs }: ReceivedFile,
+  tenant: Uploader,
+  { incoming, name, bytes, purpose, status, keepMs, metadata }: ReceivedFile,
 ) =>
   deps.database.transaction((tx) =>
     Effect.gen(function* () {
@@ -98,8 +106,7 @@ const storeFile = (
         id: deps.ids.make("file-"),
         tenant,
         filename: name,
-        purpose,
-        status,
+        ...{ purpose, status, metadata },
         blob_key: incoming.blobKey,
         bytes,
         expires_at,
@@ -117,7 +124,7 @@ const storeFile = (
  */
 export const createFile = (
   deps: FilesDeps,
-  tenant: Tenant,
+  tenant: Uploader,
   body: MultipartBody,
 ): Effect.Effect<FileRow, PlanError> =>
   Effect.scoped(
@@ -153,7 +160,7 @@ const discardFile =
  */
 export const checkFile = (
   deps: FilesDeps,
-  tenant: Tenant,
+  tenant: Uploader,
   body: MultipartBody,
 ): Effect.Effect<boolean, PlanError> =>
   Effect.gen(function* () {

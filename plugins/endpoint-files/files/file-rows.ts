@@ -1,14 +1,36 @@
 import { Effect } from "effect"
-import type { FilePurpose, PortError, Tenant, Transaction } from "../../../core/index.ts"
+import type {
+  FilePurpose,
+  PortError,
+  StoredFile,
+  Tenant,
+  Transaction,
+} from "../../../core/index.ts"
 import { scheduleDeletion } from "../blobs/deletion-queue.ts"
 import { adjustQuota } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
 import type { FileRow, FilesTables } from "../tables.ts"
+import type { Uploader } from "../tenant.ts"
 
 export type NewFileRow = Pick<
   FileRow,
-  "id" | "filename" | "purpose" | "status" | "blob_key" | "expires_at" | "counted"
-> & { readonly tenant: Tenant; readonly bytes: number }
+  "id" | "filename" | "purpose" | "status" | "blob_key" | "expires_at" | "counted" | "metadata"
+> & { readonly tenant: Uploader; readonly bytes: number }
+
+export const toStored = (row: FileRow): StoredFile => ({
+  id: row.id,
+  tenant: { account: row.account, mode: row.mode },
+  filename: row.filename,
+  purpose: row.purpose,
+  status: row.status === "deleted" ? "failed" : row.status,
+  statusDetails: row.status_details ?? undefined,
+  bytes: Number(row.bytes),
+  blobKey: row.blob_key,
+  createdMs: row.created_at.getTime(),
+  expiresMs: row.expires_at.getTime(),
+  keyId: row.key_id ?? undefined,
+  metadata: row.metadata,
+})
 
 /** Ids of another form never reach the database. */
 export const isFileId = (id: string): boolean => /^file-[\w-]{1,80}$/.test(id)
@@ -39,27 +61,40 @@ export const findFile = (
   )
 }
 
+/** A knowledge file waits for its observer, where there is one. */
+const statusOf = ({ observers }: FilesDeps, { purpose, status }: NewFileRow) =>
+  purpose === "knowledge" && observers.length === 0 ? "processed" : status
+
+/** Inserts the row, and what the observers make of it. */
 export const insertFile = (
-  { database, clock }: FilesDeps,
-  { tenant, ...file }: NewFileRow,
-  tx?: Transaction,
-): Effect.Effect<FileRow, PortError> => {
-  const row = {
-    ...file,
-    account: tenant.account,
-    mode: tenant.mode,
-    bytes: BigInt(file.bytes),
-    created_at: new Date(clock.nowMs()),
-  }
-  return database.run(() =>
-    database
-      .queries<FilesTables>(tx)
-      .insertInto("files_file")
-      .values(row)
-      .returningAll()
-      .executeTakeFirstOrThrow(),
-  )
-}
+  deps: FilesDeps,
+  file: NewFileRow,
+  tx: Transaction,
+): Effect.Effect<FileRow, PortError> =>
+  Effect.gen(function* () {
+    const { database, clock, observers } = deps
+    const { tenant, metadata, ...rest } = file
+    const values = {
+      ...rest,
+      account: tenant.account,
+      mode: tenant.mode,
+      key_id: tenant.keyId ?? null,
+      metadata: JSON.stringify(metadata),
+      status: statusOf(deps, file),
+      bytes: BigInt(file.bytes),
+      created_at: new Date(clock.nowMs()),
+    }
+    const row = yield* database.run(() =>
+      database
+        .queries<FilesTables>(tx)
+        .insertInto("files_file")
+        .values(values)
+        .returningAll()
+        .executeTakeFirstOrThrow(),
+    )
+    for (const observer of observers) yield* observer.created(toStored(row), tx)
+    return row
+  })
 
 /**
  * Returns the blob's key, for `deleteBlobs` after the commit; undefined when there was no such
@@ -87,6 +122,8 @@ export const deleteFile = (
         .executeTakeFirst(),
     )
     if (!row) return undefined
+    for (const observer of deps.observers)
+      yield* observer.removed({ account: row.account, mode: row.mode }, id, tx)
     yield* scheduleDeletion(deps, [row.blob_key], tx, waitMs)
     if (row.counted) yield* adjustQuota(database, row, { bytes: -Number(row.bytes), files: -1 }, tx)
     return row.blob_key

@@ -1,10 +1,23 @@
 import { Schema } from "effect"
 import { fileField, listSchema } from "../../../core/index.ts"
 import type { FileRow } from "../tables.ts"
+import { Metadata, metadataLimits } from "./metadata.ts"
 
 export const purposes = ["batch_input", "knowledge", "batch_output", "batch_error"] as const
 
 const UnixSeconds = Schema.Int.annotate({ description: "Unix seconds." })
+
+/** What becomes of a knowledge file; its counts stay when it is processed. */
+const Progress = Schema.Struct({
+  stage: Schema.optionalKey(Schema.Literals(["extracting", "embedding"])),
+  pages: Schema.optionalKey(Schema.Int),
+  chunks: Schema.optionalKey(Schema.Int),
+  chunks_embedded: Schema.optionalKey(Schema.Int),
+  tokens: Schema.optionalKey(Schema.Int),
+  code: Schema.optionalKey(
+    Schema.String.annotate({ description: "Why it failed, for programs: `encrypted`, `no_text`." }),
+  ),
+}).annotate({ identifier: "FileProgress" })
 
 export const FileReply = Schema.Struct({
   id: Schema.String,
@@ -15,7 +28,11 @@ export const FileReply = Schema.Struct({
   filename: Schema.String,
   purpose: Schema.Literals(purposes),
   status: Schema.Literals(["uploaded", "processing", "processed", "failed"]),
-  status_details: Schema.optionalKey(Schema.String),
+  status_details: Schema.optionalKey(
+    Schema.String.annotate({ description: "Why it failed, for people." }),
+  ),
+  progress: Schema.optionalKey(Progress),
+  metadata: Schema.optionalKey(Metadata),
 }).annotate({ identifier: "File" })
 
 /** The form of an upload; files/form.ts reads it while it arrives. */
@@ -26,6 +43,9 @@ export const FileForm = Schema.Struct({
     Schema.Literal("created_at").annotate({ description: "Beside `expires_after[seconds]`." }),
   ),
   "expires_after[seconds]": Schema.optionalKey(Schema.Int),
+  metadata: Schema.optionalKey(
+    Metadata.annotate({ description: `For filters; also as metadata[key]. ${metadataLimits}` }),
+  ),
 }).annotate({ identifier: "FileForm" })
 
 export const DeletedFile = Schema.Struct({
@@ -51,4 +71,6 @@ export const toFile = (row: FileRow) => ({
   purpose: row.purpose,
   status: row.status,
   ...(row.status_details !== null && { status_details: row.status_details }),
+  ...(row.progress !== null && { progress: row.progress as typeof Progress.Type }),
+  ...(Object.keys(row.metadata).length > 0 && { metadata: row.metadata }),
 })

@@ -1,23 +1,10 @@
 import { Effect } from "effect"
-import type { Files, StoredFile } from "../../../core/index.ts"
+import type { Files, Transaction } from "../../../core/index.ts"
 import { makeBlobKey } from "../blobs/blob-key.ts"
 import { deleteBlobs } from "../blobs/deletion-queue.ts"
 import type { FilesDeps } from "../deps.ts"
-import type { FileRow, FilesTables } from "../tables.ts"
-import { deleteFile, findFile, insertFile, isFileId } from "./file-rows.ts"
-
-const toStored = (row: FileRow): StoredFile => ({
-  id: row.id,
-  tenant: { account: row.account, mode: row.mode },
-  filename: row.filename,
-  purpose: row.purpose,
-  status: row.status === "deleted" ? "failed" : row.status,
-  statusDetails: row.status_details ?? undefined,
-  bytes: Number(row.bytes),
-  blobKey: row.blob_key,
-  createdMs: row.created_at.getTime(),
-  expiresMs: row.expires_at.getTime(),
-})
+import type { FilesTables } from "../tables.ts"
+import { deleteFile, findFile, insertFile, isFileId, toStored } from "./file-rows.ts"
 
 /** Also true of a deleted file while it keeps its row. */
 const knowsFile =
@@ -37,9 +24,13 @@ const knowsFile =
 
 const markFile =
   (deps: FilesDeps): Files["mark"] =>
-  (tenant, id, status, details, tx) => {
+  (tenant, id, { status, details, progress }, tx) => {
     if (!isFileId(id)) return Effect.succeed(false)
-    const set = { status, status_details: details ?? null }
+    const set = {
+      status,
+      status_details: details ?? null,
+      progress: progress === undefined ? null : JSON.stringify(progress),
+    }
     return Effect.map(
       deps.database.run(() =>
         deps.database
@@ -69,32 +60,30 @@ const removeFile =
     )
   }
 
+/** What the server makes is whole, and needs no processing. */
+const createMade =
+  (deps: FilesDeps): Files["create"] =>
+  ({ id, tenant, filename, purpose, blobKey, bytes, expiresMs }, tx) => {
+    const file = {
+      ...{ id, tenant, filename, purpose, bytes },
+      status: "processed" as const,
+      blob_key: blobKey,
+      expires_at: new Date(expiresMs),
+      counted: false,
+      metadata: {},
+    }
+    const insert = (within: Transaction) => Effect.map(insertFile(deps, file, within), toStored)
+    return tx ? insert(tx) : deps.database.transaction(insert)
+  }
+
 export const makeFiles = (deps: FilesDeps): Files => ({
   find: (tenant, id) => Effect.map(findFile(deps, tenant, id), (row) => row && toStored(row)),
   knows: knowsFile(deps),
   read: ({ blobKey }, range) => deps.storage.get(blobKey, range),
   newId: () => deps.ids.make("file-"),
   newBlobKey: (tenant) => makeBlobKey(deps.ids, tenant),
-  create: ({ id, tenant, filename, purpose, blobKey, bytes, expiresMs }, tx) =>
-    Effect.map(
-      insertFile(
-        deps,
-        {
-          id,
-          tenant,
-          filename,
-          purpose,
-          // what the server makes is whole, and needs no processing
-          status: "processed",
-          blob_key: blobKey,
-          bytes,
-          expires_at: new Date(expiresMs),
-          counted: false,
-        },
-        tx,
-      ),
-      toStored,
-    ),
+  create: createMade(deps),
+  observe: (observer) => void deps.observers.push(observer),
   mark: markFile(deps),
   remove: removeFile(deps),
 })

@@ -81,6 +81,7 @@ it("uploads end after an hour with their parts, and give their share back", asyn
       filename: "a",
       purpose: "batch_input",
       fileStatus: "uploaded",
+      metadata: {},
       bytes: 500,
       keepMs: test.deps.limits.keepMs,
     }),
@@ -171,10 +172,14 @@ it("a file made or removed in a transaction follows it", async () => {
   ]).toEqual([undefined, "batch_output"])
   expect(await run(deleteDueBlobs(test.deps))).toBe(1)
   expect(await test.blobs()).toEqual([blobKey])
-  expect(await run(files.mark(tenant, fresh.id, "processed", "3 pages"))).toBe(true)
+  expect(await run(files.mark(tenant, fresh.id, { status: "processed", details: "3 pages" }))).toBe(
+    true,
+  )
   expect(await run(files.find(tenant, fresh.id))).toMatchObject({
     status: "processed",
     statusDetails: "3 pages",
   })
-  expect(await run(files.mark({ ...tenant, mode: "test" }, fresh.id, "failed"))).toBe(false)
+  expect(await run(files.mark({ ...tenant, mode: "test" }, fresh.id, { status: "failed" }))).toBe(
+    false,
+  )
 })

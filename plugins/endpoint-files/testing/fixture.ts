@@ -39,6 +39,7 @@ export const openFixture = async (
     ids: makeIds(clock.nowMs),
     log: fakeLog(),
     limits: { ...smallLimits, ...limits },
+    observers: [],
   }
   const rowsOf = async (table: string) =>
     (

@@ -14,6 +14,7 @@ import type { FilesDeps } from "../deps.ts"
 import { checkHead, headOf } from "../files/content-check.ts"
 import { insertFile } from "../files/file-rows.ts"
 import type { FileRow, PartRow, UploadRow } from "../tables.ts"
+import type { Uploader } from "../tenant.ts"
 import { dropParts } from "./close-upload.ts"
 import { changeUpload, findUpload, lockOpenUpload, partsOf } from "./upload-rows.ts"
 import type { CompleteUpload } from "./upload-schema.ts"
@@ -106,11 +107,11 @@ const join = (
   })
 
 /** Replaces the upload by its file, which takes over its share of the quota. */
-const end = (deps: FilesDeps, tenant: Tenant, begun: Completion) => {
+const end = (deps: FilesDeps, tenant: Uploader, begun: Completion) => {
   const { database, clock, ids } = deps
   return database.transaction((tx) =>
     Effect.gen(function* () {
-      const { id, filename, purpose, file_status, bytes, keep_ms, status, completing } =
+      const { id, filename, purpose, file_status, bytes, keep_ms, metadata, status, completing } =
         yield* findUpload(deps, tenant, begun.upload.id, tx)
       // too slow: the lease ended, and the sweeper gave the upload up
       if (status !== "pending" || completing !== begun.id)
@@ -129,6 +130,7 @@ const end = (deps: FilesDeps, tenant: Tenant, begun: Completion) => {
           bytes: Number(bytes),
           expires_at,
           counted: true,
+          metadata,
         },
         tx,
       )
@@ -145,7 +147,7 @@ const end = (deps: FilesDeps, tenant: Tenant, begun: Completion) => {
 
 export const completeUpload = (
   deps: FilesDeps,
-  tenant: Tenant,
+  tenant: Uploader,
   id: string,
   { part_ids, md5 }: CompleteUpload,
 ): Effect.Effect<{ readonly upload: UploadRow; readonly file: FileRow }, PlanError> =>

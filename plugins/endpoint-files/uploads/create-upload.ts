@@ -29,6 +29,7 @@ export const readUpload = ({ limits }: FilesDeps, body: CreateUpload) =>
       fileStatus: statusOnUpload(body.purpose),
       bytes,
       keepMs: expires_after ? expires_after.seconds * 1000 : limits.keepMs,
+      metadata: body.metadata ?? {},
     }
   })
 type NewUpload = Effect.Success<ReturnType<typeof readUpload>>
@@ -39,7 +40,7 @@ type NewUpload = Effect.Success<ReturnType<typeof readUpload>>
 export const createUpload = (
   deps: FilesDeps,
   tenant: Tenant,
-  { filename, purpose, fileStatus, bytes, keepMs }: NewUpload,
+  { filename, purpose, fileStatus, bytes, keepMs, metadata }: NewUpload,
 ): Effect.Effect<UploadRow, PlanError> => {
   const { database, clock, ids, limits } = deps
   const nowMs = clock.nowMs()
@@ -55,6 +56,7 @@ export const createUpload = (
     ...{ status: "pending" as const, completing: null, file_id: null },
     file_status: fileStatus,
     keep_ms: BigInt(keepMs),
+    metadata: JSON.stringify(metadata),
     created_at: new Date(nowMs),
     expires_at: new Date(nowMs + uploadMs),
   }

@@ -17,7 +17,7 @@ import { fitsQuota } from "../blobs/quota.ts"
 import type { FilesDeps } from "../deps.ts"
 import { findFile } from "../files/file-rows.ts"
 import type { FileRow, UploadRow } from "../tables.ts"
-import { tenantOf } from "../tenant.ts"
+import { tenantOf, type Uploader } from "../tenant.ts"
 import { addPart, maxPartBytes } from "./add-part.ts"
 import { cancelUpload } from "./close-upload.ts"
 import { checkParts, completeUpload } from "./complete-upload.ts"
@@ -47,7 +47,7 @@ const PartForm = Schema.Struct({ data: fileField }).annotate({ identifier: "Uplo
 const planOf = <Body>(
   started: WhenStarted<FilesDeps>,
   call: Call<Body>,
-  work: (deps: FilesDeps, tenant: Tenant, id: string) => Effect.Effect<unknown, PlanError>,
+  work: (deps: FilesDeps, tenant: Uploader, id: string) => Effect.Effect<unknown, PlanError>,
   check: (deps: FilesDeps, tenant: Tenant, id: string) => Effect.Effect<boolean, PlanError>,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.map(Effect.all([started, tenantOf(call)]), ([deps, tenant]) =>

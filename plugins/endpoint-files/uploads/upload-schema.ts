@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { atMostCharacters, optional } from "../../../core/index.ts"
 import { ExpiresAfter } from "../files/expires-after.ts"
 import { FileReply, seconds, toFile } from "../files/file-schema.ts"
+import { Metadata, metadataLimits } from "../files/metadata.ts"
 import type { FileRow, PartRow, UploadRow } from "../tables.ts"
 
 export const maxParts = 1_000
@@ -15,6 +16,7 @@ export const CreateUpload = Schema.Struct({
   bytes: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })),
   mime_type: text(255),
   expires_after: optional(ExpiresAfter),
+  metadata: optional(Metadata).annotate({ description: `Of the file. ${metadataLimits}` }),
 }).annotate({
   identifier: "CreateUpload",
   examples: [

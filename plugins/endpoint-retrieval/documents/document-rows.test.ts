@@ -31,6 +31,7 @@ it("a document is removed with its tenant's file, and by nobody else", async () 
       blobKey: "k",
       createdMs: 1,
       expiresMs: 2,
+      metadata: {},
     } as const
     const states = () =>
       run(

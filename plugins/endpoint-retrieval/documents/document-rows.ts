@@ -6,7 +6,7 @@ import type { RetrievalTables } from "../tables.ts"
 /** Begins the index of a new file, in the transaction that creates the file. */
 export const insertDocument = (
   { database }: RetrievalDeps,
-  { id, tenant, createdMs, expiresMs }: StoredFile,
+  { id, tenant, keyId, metadata, createdMs, expiresMs }: StoredFile,
   tx: Transaction,
 ): Effect.Effect<void, PortError> =>
   Effect.asVoid(
@@ -18,11 +18,11 @@ export const insertDocument = (
           file_id: id,
           account: tenant.account,
           mode: tenant.mode,
-          key_id: null,
+          key_id: keyId ?? null,
           state: "waiting",
           epoch: 0,
           failures: 0,
-          metadata: {},
+          metadata,
           pages: null,
           characters: 0n,
           chunks: 0,
