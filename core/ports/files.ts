@@ -40,7 +40,7 @@ export interface FileMark {
  */
 export interface FileObserver {
   created(file: StoredFile, tx: Transaction): Effect.Effect<void, PortError>
-  /** Also of a file that expired. */
+  /** Also of an expired file, some time after its `expiresMs`. */
   removed(tenant: Tenant, id: string, tx: Transaction): Effect.Effect<void, PortError>
 }
 

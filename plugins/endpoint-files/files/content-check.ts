@@ -8,7 +8,13 @@ const headBytes = 1024
 
 const unsupported = (message: string, param: string): ApiError =>
   apiError("unsupported_file_type", message, { param })
-const textTypes = ["txt", "md"]
+
+/** The bytes that a knowledge file of each extension must begin with. */
+const contents = new Map<string, "pdf" | "zip" | "text">([
+  ["pdf", "pdf"],
+  ["docx", "zip"],
+  ...["txt", "md", "html", "htm", "csv"].map((extension) => [extension, "text"] as const),
+])
 
 /** Checks what is known before the bytes arrive. */
 export const checkType = (
@@ -16,11 +22,11 @@ export const checkType = (
   name: string,
   param: string,
 ): Effect.Effect<void, ApiError> =>
-  purpose === "batch_input" || ["pdf", ...textTypes].includes(extensionOf(name))
+  purpose === "batch_input" || contents.has(extensionOf(name))
     ? Effect.void
     : Effect.fail(
         unsupported(
-          "Knowledge files are PDF, TXT or MD, and their names end in .pdf, .txt or .md.",
+          "Knowledge files are PDF, TXT, MD, HTML, DOCX or CSV, and their names end so, as in notes.txt.",
           param,
         ),
       )
@@ -34,6 +40,27 @@ const isText = (head: Buffer): boolean => {
   }
 }
 
+const startsWith = (head: Buffer, magic: string): boolean =>
+  head.subarray(0, magic.length).toString("latin1") === magic
+
+/** Returns why the bytes are not what the name says; undefined where they agree. */
+const contradiction = (extension: string, head: Buffer): string | undefined => {
+  const wanted = contents.get(extension)
+  if (wanted === "pdf")
+    return head.includes("%PDF-") ? undefined : "The file is called .pdf, but is no PDF."
+  if (startsWith(head, "%PDF-")) return "The file is a PDF, but is not called .pdf."
+  if (wanted === "zip") {
+    if (startsWith(head, "PK\x03\x04")) return undefined
+    // a compound file: the format before 2007, and the envelope of encrypted documents
+    return startsWith(head, "\xd0\xcf\x11\xe0")
+      ? "The document is protected by a password, or of Word's old format: save it as .docx without a password."
+      : `The file is called .${extension}, but is no Word document of that format.`
+  }
+  return isText(head)
+    ? undefined
+    : `The file is called .${extension}, which is text, but is no text in UTF-8.`
+}
+
 /** The name declares a knowledge file's type; its first bytes must agree. */
 export const checkHead = (
   purpose: UploadPurpose,
@@ -41,17 +68,8 @@ export const checkHead = (
   head: Buffer,
   param: string,
 ): Effect.Effect<void, ApiError> => {
-  if (purpose === "batch_input") return Effect.void
-  const isPdf = head.includes("%PDF-")
-  if (extensionOf(name) === "pdf")
-    return isPdf
-      ? Effect.void
-      : Effect.fail(unsupported("The file is called .pdf, but is no PDF.", param))
-  if (head.subarray(0, 5).toString("latin1") === "%PDF-")
-    return Effect.fail(unsupported("The file is a PDF, but is not called .pdf.", param))
-  return isText(head)
-    ? Effect.void
-    : Effect.fail(unsupported("The file is called a text, but is none in UTF-8.", param))
+  const problem = purpose === "knowledge" ? contradiction(extensionOf(name), head) : undefined
+  return problem === undefined ? Effect.void : Effect.fail(unsupported(problem, param))
 }
 
 /** Keeps the first bytes of a stream that passes through. */

@@ -30,6 +30,10 @@ const byExtension = new Map([
   ["pdf", "application/pdf"],
   ["txt", "text/plain; charset=utf-8"],
   ["md", "text/markdown; charset=utf-8"],
+  ["html", "text/html; charset=utf-8"],
+  ["htm", "text/html; charset=utf-8"],
+  ["csv", "text/csv; charset=utf-8"],
+  ["docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
 ])
 
 const linesType = "application/jsonl"
@@ -37,7 +41,7 @@ const linesType = "application/jsonl"
 /** What `mediaTypeOf` returns, without parameters. */
 export const downloadTypes: readonly string[] = [
   linesType,
-  ...[...byExtension.values()].map((type) => type.split(";")[0]!),
+  ...new Set([...byExtension.values()].map((type) => type.split(";")[0]!)),
 ]
 
 export const mediaTypeOf = (purpose: FilePurpose, name: string): string =>

@@ -160,16 +160,25 @@ describe("a file", () => {
     await nothingLeft()
   })
 
-  it("of knowledge is PDF, TXT or MD by name and content", async () => {
+  it("of knowledge is PDF, TXT, MD, HTML, DOCX or CSV by name and content", async () => {
     const good = [
       ["a.pdf", "%PDF-1.7 ..."],
       ["a.TXT", "text"],
       ["a.md", "# text"],
+      ["a.html", "<p>text</p>"],
+      ["a.HTM", "<p>text</p>"],
+      ["a.csv", "a,b\n1,2\n"],
+      ["a.docx", "PK\x03\x04..."],
     ] as const
     for (const [name, text] of good)
       await live.files.delete((await upload(live, name, text, "knowledge")).id)
     const bad = [
+      ["a.docx", "text"],
       ["a.docx", "PK"],
+      ["encrypted.docx", Buffer.from("\xd0\xcf\x11\xe0\xa1\xb1", "latin1")],
+      ["a.doc", "\xd0\xcf"],
+      ["a.csv", "a\0b"],
+      ["a.html", "%PDF-1.7"],
       ["a", "text"],
       ["a.pdf", "text"],
       ["a.txt", "%PDF-1.7"],
@@ -186,6 +195,23 @@ describe("a file", () => {
       (await upload(live, "cut within.txt", `a${"ä".repeat(600)}`, "knowledge")).id,
     )
     await nothingLeft()
+  })
+
+  it("is filed under the metadata that the official client sends, also through an upload", async () => {
+    const metadata = { team: "sales", año: "2026 🙂" }
+    const params = { file: new File(["text"], "a.txt"), purpose: "knowledge", metadata }
+    const file = await live.files.create(params as never)
+    expect(file).toMatchObject({ metadata })
+    expect((await live.files.list()).data).toMatchObject([{ id: file.id, metadata }])
+    const made = await live.uploads.create({
+      ...{ bytes: 4, filename: "b.txt", mime_type: "text/plain", purpose: "knowledge" as "batch" },
+      ...{ metadata },
+    })
+    const part = await live.uploads.parts.create(made.id, { data: new File(["text"], "b.txt") })
+    const done = await live.uploads.complete(made.id, { part_ids: [part.id] })
+    expect(done.file).toMatchObject({ filename: "b.txt", metadata })
+    const wrong = live.files.create({ ...params, metadata: { a: "x".repeat(513) } } as never)
+    expect(await errorOf(wrong)).toMatchObject({ status: 400, param: "metadata.a" })
   })
 
   it("is judged in a dry run like a real one, and not kept", async () => {

@@ -48,6 +48,8 @@ export const sweepsOf = (deps: FilesDeps): readonly Sweep[] => [
     event: "file.expiry_failed",
     message: "files expired: failed",
     everyMs: minuteMs,
+    // plugins that observe files start after this one
+    isDelayed: true,
     done: "files expired",
     work: expireFiles(deps),
   },
