@@ -1,13 +1,8 @@
 import type { Effect } from "effect"
 import type { PortError, Tenant, Transaction } from "../../../core/index.ts"
+import type { VectorSpace } from "./space.ts"
 
-/** Vectors of different spaces are never compared. */
-export interface VectorSpace {
-  /** `embeddingSpace` of the model. */
-  readonly id: string
-  /** So many first numbers of a vector are kept, normalized. */
-  readonly dimensions: number
-}
+export type { VectorSpace }
 
 /** A part of a document: its chunks `from` to `to`, both inclusive; absent: all of them. */
 export interface ChunkRange {

@@ -1,0 +1,56 @@
+import { Effect, Stream } from "effect"
+import {
+  type ApiError,
+  apiError,
+  type Call,
+  noUsage,
+  type UsageByModel,
+} from "../../../core/index.ts"
+import type { VectorSpace } from "../vectors/space.ts"
+import { spaceOf } from "../vectors/space.ts"
+import type { SearchDeps } from "./deps.ts"
+
+export interface Question {
+  readonly query: string
+  readonly instruction?: string | null
+}
+
+/** A query before it is embedded. */
+export interface PlannedQuery {
+  readonly bound: UsageByModel
+  /** Tokens of the query without its instruction. */
+  readonly queryTokens: number
+  readonly embed: Effect.Effect<
+    { readonly vector: Float32Array; readonly space: VectorSpace; readonly billedTokens: number },
+    ApiError
+  >
+}
+
+const requestOf = ({ query, instruction }: Question) => ({
+  items: [{ type: "text" as const, text: query }],
+  truncate: "END" as const,
+  ...(instruction && { instruction }),
+})
+
+/** Counts the tokens of a query, and says what embedding it takes. */
+export const planQuery = (
+  { catalogue, settings }: SearchDeps,
+  { context, used }: Pick<Call<unknown>, "context" | "used">,
+  question: Question,
+): Effect.Effect<PlannedQuery, ApiError> =>
+  Effect.gen(function* () {
+    const entry = yield* catalogue.require("embed", settings.model)
+    const model = yield* catalogue.open("embed", entry.id)
+    const whole = yield* model.task.plan(requestOf(question), context)
+    const alone = question.instruction
+      ? yield* model.task.plan(requestOf({ query: question.query }), context)
+      : whole
+    const embed = Effect.gen(function* () {
+      const [event] = yield* Stream.runCollect(whole.run)
+      if (!event) return yield* apiError("backend_error", "The model did not embed the query.")
+      const { vector } = event
+      const { inputTokens } = used()[entry.id] ?? noUsage
+      return { vector, space: spaceOf(entry, model, vector.length), billedTokens: inputTokens }
+    })
+    return { bound: { [entry.id]: whole.bound }, queryTokens: alone.bound.inputTokens, embed }
+  })
