@@ -57,16 +57,8 @@ export const Tokens = {
   outbound: token<Outbound>("outbound", "one", "The one guarded way to URLs that customers give."),
   metrics: token<Metrics>("metrics", "one", "Prometheus metrics."),
   workers: token<Workers>("workers", "one", "The pool of threads for tokenization and chunking."),
-  catalogue: token<Catalogue>(
-    "catalogue",
-    "one",
-    "The models of the config file, and the open ones.",
-  ),
-  callPath: token<CallPath>(
-    "call-path",
-    "one",
-    "The one path of a call: authorize, decode, plan, admit, run, settle.",
-  ),
+  catalogue: token<Catalogue>("catalogue", "one", "The models served, and the open ones."),
+  callPath: token<CallPath>("call-path", "one", "The one path of a call, from key to settlement."),
 
   // -- what plugins provide
   database: token<Database>("database", "one", "PostgreSQL."),

@@ -3,6 +3,7 @@ import type { CallPath } from "../call/contract.ts"
 import type { Catalogue } from "../services/catalogue.ts"
 import type { Clock } from "../services/clock.ts"
 import type { ModelId } from "../services/ids.ts"
+import type { Database } from "./database.ts"
 import type { Endpoint } from "./endpoint.ts"
 
 export interface CommandOption {
@@ -61,10 +62,20 @@ export interface CommandHost {
    * Starts what runs models, and nothing else: no server, database, accounts or queue. `write` gets
    * its warnings and errors, as whole lines of the log.
    */
-  openOffline(
-    configFile: string,
-    write: (lines: string) => void,
-  ): Effect.Effect<OfflineDeployment, Error, Scope.Scope>
+  openOffline(configFile: string, write: (lines: string) => void): Opening<OfflineDeployment>
+  /**
+   * Starts the database alone, beside a server or without one, and brings the tables of the plugin
+   * up to date. Rejects where there are no data yet, and where the config file does not name it.
+   */
+  openDatabase(plugin: string, config: string, write: (lines: string) => void): Opening<PluginData>
+}
+
+type Opening<Opened> = Effect.Effect<Opened, Error, Scope.Scope>
+
+export interface PluginData {
+  readonly database: Database
+  /** Decoded. */
+  readonly settings: unknown
 }
 
 /** A deployment without a server. Nobody is billed, and no limit of a key holds. */

@@ -1,30 +1,15 @@
 import { Effect } from "effect"
 import { systemClock } from "../../core/services/clock.ts"
-import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
-import type { AssembledDeployment } from "../boot/assemble.ts"
+import { resolveAll, type Token, Tokens } from "../../core/tokens.ts"
 import { makeProgress } from "./fsck-progress.ts"
 import { type CheckReport, isClean, runCheck } from "./fsck-run.ts"
 import { checkText, reportsJson, summaryText } from "./fsck-text.ts"
-import { startWanted, withDeployment } from "./with-deployment.ts"
+import { mustHaveData, startWanted, withDeployment } from "./with-deployment.ts"
 
 export interface FsckOptions {
   readonly repair: boolean
   readonly json: boolean
 }
-
-/** On a fresh deployment the plugins would create empty data, which is always consistent. */
-const mustHaveData = ({ container, order }: AssembledDeployment): Effect.Effect<string, Error> =>
-  Effect.suspend(() => {
-    const { dataDir } = resolve(container, Tokens.deployment)
-    const isThere = order.every(({ instance }) => instance.hasData?.(container) ?? true)
-    return isThere
-      ? Effect.succeed(dataDir)
-      : Effect.fail(
-          new Error(
-            `There are no data in ${dataDir}, so nothing can be compared. Fix: set dataDir (RAKIT_DATA) to the folder of the server.`,
-          ),
-        )
-  })
 
 /** Runs the checks of all plugins, one after the other. Exits with 1 when a finding is left. */
 export const fsck = async (file: string, { repair, json }: FsckOptions): Promise<void> => {

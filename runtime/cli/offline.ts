@@ -1,6 +1,6 @@
 import { Effect, type Scope } from "effect"
 import type { Billing } from "../../core/ports/billing.ts"
-import type { OfflineDeployment } from "../../core/ports/command.ts"
+import type { CommandHost } from "../../core/ports/command.ts"
 import type { ModelId } from "../../core/services/ids.ts"
 import { provide, resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
@@ -8,9 +8,10 @@ import { withDependencies } from "../boot/dependency-order.ts"
 import { kernelTokens, makeDataDir } from "../boot/kernel.ts"
 import type { NamedPlugin } from "../boot/load-plugins.ts"
 import { filesOf, openModels } from "../boot/open-models.ts"
-import { startDeployment } from "../boot/start.ts"
+import { migratePlugin, startDeployment } from "../boot/start.ts"
 import { loadConfig } from "../config/load.ts"
 import { makeLog } from "../services/log.ts"
+import { mustHaveData, startWanted } from "./with-deployment.ts"
 
 /**
  * Backends with what they need, and the endpoints that need nothing else: no database, no accounts,
@@ -79,15 +80,8 @@ const openPulled = (
     return yield* Effect.fail(new Error(`These models can't be opened:\n${reasons.join("\n")}`))
   })
 
-/**
- * Starts the part of a deployment that runs calls on models. Its database and its storage are not
- * touched. Warnings and errors are written as lines of the log, without what came from the
- * environment.
- */
-export const openOffline = (
-  configFile: string,
-  write: (lines: string) => void,
-): Effect.Effect<OfflineDeployment, Error, Scope.Scope> =>
+/** Assembles a deployment for a command. `masked` hides what came from the environment. */
+const assembleFor = (configFile: string, write: (lines: string) => void) =>
   Effect.gen(function* () {
     const config = yield* Effect.try({
       try: () => loadConfig(configFile, process.env),
@@ -96,7 +90,17 @@ export const openOffline = (
     const masked = Effect.mapError((error: Error) => new Error(config.mask.text(error.message)))
     const destination = { write: (lines: string) => write(config.mask.line(lines)) }
     const log = makeLog({ level: "warn", destination })
-    const deployment = yield* assemble(config, "command", log)
+    return { masked, deployment: yield* assemble(config, "command", log) }
+  })
+
+/**
+ * Starts the part of a deployment that runs calls on models. Its database and its storage are not
+ * touched. Warnings and errors are written as lines of the log, without what came from the
+ * environment.
+ */
+export const openOffline: CommandHost["openOffline"] = (configFile, write) =>
+  Effect.gen(function* () {
+    const { deployment, masked } = yield* assembleFor(configFile, write)
     const { container, order, endpoints } = deployment
     yield* masked(makeDataDir(resolve(container, Tokens.deployment)))
     yield* masked(startDeployment({ ...deployment, order: enginePlugins(order) }))
@@ -108,4 +112,20 @@ export const openOffline = (
       settingsOf: (plugin) => order.find((named) => named.plugin.name === plugin)?.settings,
       openModels: (models) => masked(openPulled(deployment, models)),
     }
+  })
+
+/** Starts the database alone, and brings the tables of the plugin up to date. */
+export const openDatabase: CommandHost["openDatabase"] = (plugin, configFile, write) =>
+  Effect.gen(function* () {
+    const { deployment, masked } = yield* assembleFor(configFile, write)
+    const named = deployment.order.find((one) => one.plugin.name === plugin)
+    if (named === undefined)
+      return yield* Effect.fail(
+        new Error(`${configFile} has no ${plugin}. Fix: name it under plugins.`),
+      )
+    yield* mustHaveData(deployment)
+    yield* masked(startWanted(deployment, [Tokens.database as Token<unknown>]))
+    yield* masked(migratePlugin(deployment, named))
+    const database = resolve(deployment.container, Tokens.database)
+    return { database, settings: named.settings }
   })

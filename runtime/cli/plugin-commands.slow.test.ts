@@ -26,10 +26,11 @@ describe("a command of a plugin", () => {
   const file = config("plugins: { ./greeter.mts: {} }\nmodels: []")
 
   it("is found through the config file that names the plugin", async () => {
-    expect(await runCli(["greetings", "say", "Ada", "--loud", file])).toMatchObject({
-      code: 0,
-      stdout: "Hello Ada!\n",
-    })
+    for (const named of [[file], ["-c", file]])
+      expect(await runCli(["greetings", "say", "Ada", "--loud", ...named])).toMatchObject({
+        code: 0,
+        stdout: "Hello Ada!\n",
+      })
   })
 
   it("is unknown without it, and what is wrong with the config is said", async () => {

@@ -21,14 +21,19 @@ const groupOf = (program: Commander, { name, about }: Command["group"]): Command
 const addCommand = (program: Commander, command: Command, defaultConfig: string) => {
   const added = groupOf(program, command.group).command(command.name).description(command.about)
   for (const { name, about } of command.arguments) added.argument(`<${name}>`, about)
-  if (command.config !== undefined) added.argument("[config]", command.config, defaultConfig)
+  if (command.config !== undefined)
+    added
+      .argument("[config]", command.config, defaultConfig)
+      .option("-c, --config <file>", "the same, as an option")
   for (const option of command.options) addOption(added, option)
   added.action(async () => {
-    const config = (added.processedArgs[command.arguments.length] as string) ?? defaultConfig
+    const { config: option, ...options } = added.opts()
+    const argument = added.processedArgs[command.arguments.length] as string | undefined
+    const config: string = option ?? argument ?? defaultConfig
     const { runPluginCommand } = await import("./run-plugin-command.ts")
     await runPluginCommand(command, {
       arguments: added.processedArgs.slice(0, command.arguments.length) as readonly string[],
-      options: added.opts(),
+      options,
       config: { file: config, isTyped: config !== defaultConfig },
     })
   })

@@ -1,6 +1,6 @@
 import type { Command, CommandHost, TypedCommand } from "../../core/ports/command.ts"
 import { systemClock } from "../../core/services/clock.ts"
-import { openOffline } from "./offline.ts"
+import { openDatabase, openOffline } from "./offline.ts"
 import { refuse } from "./refuse.ts"
 import { onStopSignal } from "./signals.ts"
 
@@ -8,6 +8,7 @@ const host: CommandHost = {
   clock: systemClock,
   onStopSignal,
   openOffline,
+  openDatabase,
 }
 
 /** Exits with 1 and the reason when the command rejects. */

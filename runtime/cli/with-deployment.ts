@@ -36,6 +36,26 @@ export const withDeployment = async <A, E>(
   return exit.value
 }
 
+/**
+ * Returns the data folder. On a fresh deployment the plugins would create empty data, which is
+ * always consistent.
+ */
+export const mustHaveData = ({
+  container,
+  order,
+}: AssembledDeployment): Effect.Effect<string, Error> =>
+  Effect.suspend(() => {
+    const { dataDir } = resolve(container, Tokens.deployment)
+    const isThere = order.every(({ instance }) => instance.hasData?.(container) ?? true)
+    return isThere
+      ? Effect.succeed(dataDir)
+      : Effect.fail(
+          new Error(
+            `There are no data in ${dataDir}, so nothing can be compared. Fix: set dataDir (RAKIT_DATA) to the folder of the server.`,
+          ),
+        )
+  })
+
 /** Starts the providers of `wanted` and what they need. */
 export const startWanted = (deployment: AssembledDeployment, wanted: readonly Token<unknown>[]) =>
   Effect.andThen(
