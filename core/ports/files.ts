@@ -68,8 +68,9 @@ export interface Files {
   /** Creates the file for a blob that is already stored; with `tx`, when it commits. */
   create(file: NewFile, tx?: Transaction): Effect.Effect<StoredFile, PortError>
   /**
-   * Calls the observer for every file from now on. A knowledge file waits as `uploaded` for the
-   * observer that marks it; where there is none, it is `processed` at once.
+   * Calls the observer for every file from now on, and for knowledge that nobody observed so far.
+   * A knowledge file waits as `uploaded` for the observer that marks it; where there is none, it is
+   * `processed` at once.
    */
   observe(observer: FileObserver): void
   /** Replaces status, details and progress. Returns whether the file still exists. */

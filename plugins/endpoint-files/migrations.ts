@@ -91,7 +91,10 @@ export const migrations: Migrations = {
   },
   "003-ingest": {
     up: async (db) => {
-      await sql`ALTER TABLE files_file ADD COLUMN progress jsonb, ADD COLUMN key_id text, ADD COLUMN metadata jsonb NOT NULL DEFAULT '{}'`.execute(
+      await sql`ALTER TABLE files_file ADD COLUMN progress jsonb, ADD COLUMN key_id text, ADD COLUMN metadata jsonb NOT NULL DEFAULT '{}', ADD COLUMN observed boolean NOT NULL DEFAULT false`.execute(
+        db,
+      )
+      await sql`CREATE INDEX files_file_unobserved ON files_file (seq) WHERE purpose = 'knowledge' AND NOT observed AND deleted_at IS NULL`.execute(
         db,
       )
       await sql`ALTER TABLE files_upload ADD COLUMN metadata jsonb NOT NULL DEFAULT '{}'`.execute(

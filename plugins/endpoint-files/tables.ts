@@ -26,6 +26,8 @@ export interface FileTable extends Owned {
   /** False for files that the server made: they are outside the quota. */
   readonly counted: boolean
   readonly blob_key: string
+  /** Whether observers heard of it. */
+  readonly observed: boolean
   readonly created_at: Date
   readonly expires_at: Date
   readonly deleted_at: Date | null

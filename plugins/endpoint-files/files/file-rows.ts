@@ -81,6 +81,7 @@ export const insertFile = (
       key_id: tenant.keyId ?? null,
       metadata: JSON.stringify(metadata),
       status: statusOf(deps, file),
+      observed: observers.length > 0,
       bytes: BigInt(file.bytes),
       created_at: new Date(clock.nowMs()),
     }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it } from "vitest"
 import type { FileObserver, StoredFile } from "../../../core/index.ts"
 import { PortError } from "../../../core/index.ts"
 import { expireFiles } from "../sweep/expire.ts"
+import { showUnobserved } from "../sweep/unobserved.ts"
 import type { FilesTables } from "../tables.ts"
 import type { Uploader } from "../tenant.ts"
 import { type Fixture, field, filePart, formOf, openFixture, outcome } from "../testing/fixture.ts"
@@ -71,6 +72,19 @@ it("a knowledge file is processed at once where nobody observes files, and waits
   await run(files.mark(uploader, id, { status: "failed", details: "It is encrypted." }))
   expect(await shown()).toMatchObject({ status: "failed", status_details: "It is encrypted." })
   expect(await shown()).not.toHaveProperty("progress")
+})
+
+it("what was uploaded while nobody observed files is shown once, when somebody does", async () => {
+  const { id } = await run(knowledge())
+  const gone = await run(knowledge())
+  await run(makeFiles(test.deps).remove(uploader, gone.id))
+  expect(await run(showUnobserved(test.deps))).toBe(0)
+  const { created } = listener()
+  await run(Effect.all([showUnobserved(test.deps), showUnobserved(test.deps)], { concurrency: 2 }))
+  expect(created.map((file) => [file.id, file.status])).toEqual([[id, "uploaded"]])
+  await run(knowledge())
+  expect(await run(showUnobserved(test.deps))).toBe(0)
+  expect(created).toHaveLength(2)
 })
 
 it("observers hear of a file inside its transaction, with its key and its metadata", async () => {

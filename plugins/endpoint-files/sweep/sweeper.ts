@@ -5,6 +5,7 @@ import type { FilesDeps } from "../deps.ts"
 import { expireUploads } from "../uploads/close-upload.ts"
 import { abandonLapsed, expireFiles, forgetOld } from "./expire.ts"
 import { scheduleOrphans } from "./orphans.ts"
+import { showUnobserved } from "./unobserved.ts"
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -52,6 +53,14 @@ export const sweepsOf = (deps: FilesDeps): readonly Sweep[] => [
     isDelayed: true,
     done: "files expired",
     work: expireFiles(deps),
+  },
+  {
+    event: "file.observation_failed",
+    message: "older files shown to observers: failed",
+    everyMs: minuteMs,
+    isDelayed: true,
+    done: "older files shown to observers",
+    work: showUnobserved(deps),
   },
   {
     event: "file.deletion_failed",
