@@ -1,11 +1,13 @@
 import { Effect } from "effect"
+import { sql } from "kysely"
 import type { PortError, StoredFile, Tenant, Transaction } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import type { RetrievalTables } from "../tables.ts"
+import { changeSearched } from "./tenant-version.ts"
 
 /** Begins the index of a new file, in the transaction that creates the file. */
 export const insertDocument = (
-  { database }: RetrievalDeps,
+  { database }: Pick<RetrievalDeps, "database">,
   { id, tenant, keyId, metadata, createdMs, expiresMs }: StoredFile,
   tx: Transaction,
 ): Effect.Effect<void, PortError> =>
@@ -41,21 +43,42 @@ export const insertDocument = (
 
 /** Takes a deleted file out of all searches; its rows are swept later. Idempotent. */
 export const removeDocument = (
-  { database, clock }: RetrievalDeps,
-  { account, mode }: Tenant,
+  deps: Pick<RetrievalDeps, "database" | "clock">,
+  tenant: Tenant,
   fileId: string,
   tx: Transaction,
-): Effect.Effect<void, PortError> =>
-  Effect.asVoid(
+): Effect.Effect<void, PortError> => {
+  const { database, clock } = deps
+  const removed = database.run(() =>
+    database
+      .queries<RetrievalTables>(tx)
+      .updateTable("retrieval_document")
+      .set({ state: "removed", removed_at: new Date(clock.nowMs()) })
+      .where("file_id", "=", fileId)
+      .where("account", "=", tenant.account)
+      .where("mode", "=", tenant.mode)
+      .where("state", "!=", "removed")
+      .executeTakeFirst(),
+  )
+  return Effect.flatMap(removed, ({ numUpdatedRows }) =>
+    numUpdatedRows > 0n ? changeSearched(deps, tenant, tx) : Effect.void,
+  )
+}
+
+/** Documents of the tenant that are not ready yet, counted up to `most`. */
+export const countUnfinished = (
+  { database }: Pick<RetrievalDeps, "database">,
+  { account, mode }: Tenant,
+  most: number,
+  tx?: Transaction,
+): Effect.Effect<number, PortError> =>
+  Effect.map(
     database.run(() =>
-      database
-        .queries<RetrievalTables>(tx)
-        .updateTable("retrieval_document")
-        .set({ state: "removed", removed_at: new Date(clock.nowMs()) })
-        .where("file_id", "=", fileId)
-        .where("account", "=", account)
-        .where("mode", "=", mode)
-        .where("state", "!=", "removed")
-        .execute(),
+      sql<{ count: number }>`
+        SELECT count(*)::int AS count FROM (
+          SELECT FROM retrieval_document
+          WHERE account = ${account} AND mode = ${mode} AND state IN ('waiting', 'extracting', 'embedding') LIMIT ${most}
+        ) AS unfinished`.execute(database.queries(tx)),
     ),
+    ({ rows }) => rows[0]?.count ?? 0,
   )

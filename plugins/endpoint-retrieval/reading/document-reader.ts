@@ -4,7 +4,7 @@ import type { Kind, ReadBatch, ReadFailureCode } from "../extract/kind.ts"
 
 /** The file's own fault: trying again does not help. The message is for the customer. */
 export class IngestFailure extends Data.TaggedError("IngestFailure")<{
-  readonly code: ReadFailureCode | "insufficient_quota" | "internal"
+  readonly code: ReadFailureCode | "insufficient_quota" | "not_permitted" | "internal"
   readonly message: string
 }> {}
 

@@ -1,0 +1,67 @@
+import { Effect } from "effect"
+import { sql } from "kysely"
+import type { PortError, Tenant, Transaction } from "../../../core/index.ts"
+import type { RetrievalDeps } from "../deps.ts"
+import type { ChunkRow, RetrievalTables } from "../tables.ts"
+import { wordsOfChunk } from "./words.ts"
+
+type Deps = Pick<RetrievalDeps, "database">
+
+export type NewChunk = Omit<ChunkRow, "document_no" | "words">
+
+/** PostgreSQL's text can't hold NUL; another character in its place keeps the offsets. */
+const storable = (text: string): string => text.replaceAll("\0", "\u{fffd}")
+
+export const insertChunks = (
+  { database }: Deps,
+  tenant: Tenant,
+  document: bigint,
+  chunks: readonly NewChunk[],
+  tx: Transaction,
+): Effect.Effect<void, PortError> => {
+  if (chunks.length === 0) return Effect.void
+  const rows = chunks.map((chunk) => {
+    const text = storable(chunk.text)
+    return { ...chunk, document_no: document, text, words: wordsOfChunk(tenant, text) }
+  })
+  return Effect.asVoid(
+    database.run(() =>
+      database.queries<RetrievalTables>(tx).insertInto("retrieval_chunk").values(rows).execute(),
+    ),
+  )
+}
+
+/** The texts of these chunks, in order of their indices. */
+export const textsOf = (
+  { database }: Deps,
+  document: bigint,
+  indices: readonly number[],
+): Effect.Effect<readonly string[], PortError> =>
+  Effect.map(
+    database.run(() =>
+      database
+        .queries<RetrievalTables>()
+        .selectFrom("retrieval_chunk")
+        .select("text")
+        .where("document_no", "=", document)
+        .where(({ eb, ref }) => sql<boolean>`${ref("idx")} = ANY(${eb.val([...indices])}::int[])`)
+        .orderBy("idx")
+        .execute(),
+    ),
+    (rows) => rows.map(({ text }) => text),
+  )
+
+export const deleteChunks = (
+  { database }: Deps,
+  document: bigint,
+  tx: Transaction,
+): Effect.Effect<void, PortError> =>
+  Effect.asVoid(
+    database.run(() =>
+      database
+        .queries<RetrievalTables>(tx)
+        .deleteFrom("retrieval_chunk")
+        .where("document_no", "=", document)
+        .execute(),
+    ),
+  )

@@ -1,0 +1,183 @@
+import { Effect, type Scope } from "effect"
+import { sql } from "kysely"
+import { type PortError, repeat, repeatInTurn } from "../../../core/index.ts"
+import { deleteChunks } from "../documents/chunk-rows.ts"
+import { tenantOf } from "../documents/claim.ts"
+import type { DocumentRow, RetrievalTables } from "../tables.ts"
+import { currentSpace } from "./current-space.ts"
+import { failDocument } from "./fail-document.ts"
+import { tooSlow } from "./failure.ts"
+import type { IngestDeps } from "./ingest-deps.ts"
+import { ingestTerms, sendIngest, sendReindex } from "./ingest-job.ts"
+import { measureUnfinished } from "./ingest-metrics.ts"
+
+const hourMs = 3_600_000
+const rowsPerTurn = 200
+
+/** Deletes the rows of removed documents. Returns the number of documents. */
+export const sweepRemoved = (deps: IngestDeps): Effect.Effect<number, PortError> => {
+  const { database, vectors } = deps
+  const removed = database.run(() =>
+    database
+      .queries<RetrievalTables>()
+      .selectFrom("retrieval_document")
+      .select("no")
+      .where("state", "=", "removed")
+      .where("removed_at", "is not", null)
+      .orderBy("removed_at")
+      .limit(rowsPerTurn)
+      .execute(),
+  )
+  const drop = ({ no }: Pick<DocumentRow, "no">) =>
+    database.transaction((tx) =>
+      Effect.gen(function* () {
+        yield* vectors.remove(no, tx)
+        yield* deleteChunks(deps, no, tx)
+        yield* database.run(() =>
+          database
+            .queries<RetrievalTables>(tx)
+            .deleteFrom("retrieval_document")
+            .where("no", "=", no)
+            .execute(),
+        )
+      }),
+    )
+  return Effect.flatMap(removed, (rows) =>
+    Effect.as(Effect.forEach(rows, drop, { discard: true }), rows.length),
+  )
+}
+
+const unfinishedAfter = ({ database }: IngestDeps, after: bigint, createdBefore: Date) =>
+  database.run(() =>
+    database
+      .queries<RetrievalTables>()
+      .selectFrom("retrieval_document")
+      .selectAll()
+      .where("state", "in", ["waiting", "extracting", "embedding"])
+      .where("no", ">", after)
+      .where("created_at", "<=", createdBefore)
+      .orderBy("no")
+      .limit(rowsPerTurn)
+      .execute(),
+  )
+
+/** A file without a job would wait for ever; one beyond its deadline fails though nobody runs it. */
+const lookAfter = (deps: IngestDeps, rows: readonly DocumentRow[]) =>
+  Effect.gen(function* () {
+    const { clock, queue, settings } = deps
+    const held = yield* queue.held(
+      ingestTerms,
+      rows.map(({ file_id }) => file_id),
+    )
+    let sent = 0
+    for (const row of rows) {
+      const isOver = clock.nowMs() >= row.created_at.getTime() + settings.ingestHours * hourMs
+      if (isOver)
+        yield* Effect.catchTag(
+          failDocument(deps, row, tooSlow(settings.ingestHours)),
+          "Superseded",
+          () => Effect.void,
+        )
+      else if (!held.has(row.file_id)) {
+        yield* sendIngest(deps, tenantOf(row), row.file_id)
+        sent++
+      }
+    }
+    return sent
+  })
+
+/** Upload, document and job are one commit: younger ones can't have lost theirs. */
+const youngMs = 60_000
+
+/** Returns the number of files that had lost their job. */
+export const rescue = (deps: IngestDeps): Effect.Effect<number, PortError> =>
+  Effect.gen(function* () {
+    const before = new Date(deps.clock.nowMs() - youngMs)
+    let sent = 0
+    for (let after = 0n; ; ) {
+      const rows = yield* unfinishedAfter(deps, after, before)
+      sent += yield* lookAfter(deps, rows)
+      if (rows.length < rowsPerTurn) return sent
+      after = rows.at(-1)!.no
+    }
+  })
+
+/**
+ * Sends the ready documents that are in another space than the model's. Returns their number, up to
+ * a page: the others follow when these are done.
+ */
+export const sendOutdated = (deps: IngestDeps): Effect.Effect<number, PortError> =>
+  Effect.gen(function* () {
+    // while the model loads it is not known
+    const space = yield* Effect.catch(currentSpace(deps), () => Effect.succeed(undefined))
+    if (!space) return 0
+    const rows = yield* deps.database.run(() =>
+      deps.database
+        .queries<RetrievalTables>()
+        .selectFrom("retrieval_document")
+        .select("file_id")
+        .where("state", "=", "ready")
+        .where(
+          sql<boolean>`(space, dimensions) IS DISTINCT FROM (${space.id}::text, ${space.dimensions}::int)`,
+        )
+        .orderBy("no")
+        .limit(rowsPerTurn)
+        .execute(),
+    )
+    yield* Effect.forEach(rows, ({ file_id }) => sendReindex(deps, file_id), { discard: true })
+    return rows.length
+  })
+
+const soonMs = 5_000
+const laterMs = 60_000
+
+/** Sweeps, rescues, moves to other spaces and counts until the Scope closes. Every worker does. */
+export const keepUp = (deps: IngestDeps): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { log } = deps
+    let outdated = 0
+    yield* repeatInTurn(log, [
+      [
+        {
+          event: "retrieval.sweep_failed",
+          message: "rows of deleted knowledge files could not be dropped",
+          everyMs: soonMs,
+          isDelayed: true,
+        },
+        sweepRemoved(deps),
+      ],
+      [
+        {
+          event: "retrieval.rescue_failed",
+          message: "knowledge files without a job could not be looked for",
+          everyMs: laterMs,
+        },
+        Effect.map(rescue(deps), (files) => {
+          if (files > 0)
+            log.warn("retrieval.files_rescued", "knowledge files had lost their jobs", { files })
+        }),
+      ],
+      [
+        {
+          event: "retrieval.reindex_failed",
+          message: "knowledge files of another embedding space could not be looked for",
+          everyMs: () => (outdated > 0 ? soonMs : laterMs),
+          isDelayed: true,
+        },
+        Effect.map(sendOutdated(deps), (files) => {
+          if (files > 0 && outdated === 0)
+            log.info("retrieval.reindex_begun", "knowledge files move to another embedding space")
+          outdated = files
+        }),
+      ],
+    ])
+    yield* repeat(
+      log,
+      {
+        event: "retrieval.measure_failed",
+        message: "unfinished knowledge files could not be counted",
+        everyMs: soonMs,
+      },
+      measureUnfinished(deps),
+    )
+  })
