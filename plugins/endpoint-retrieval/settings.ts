@@ -25,6 +25,6 @@ export const Settings = Schema.Struct({
   /** `exact`, or `hnsw` of pgvector. */
   index: or(Schema.Literals(["exact", "hnsw"]), "exact"),
   /** Memory of the exact scan for vectors of accounts that asked lately. */
-  cacheMb: or(between(16, 1_000_000), 256),
+  cacheMb: or(between(16, 4000), 256),
 })
 export type Settings = typeof Settings.Type

@@ -1,0 +1,80 @@
+import { Effect, type Scope } from "effect"
+import type { PortError } from "../../../core/index.ts"
+import type { RetrievalDeps } from "../deps.ts"
+import { roundedToHalves, toHalves, unitPrefix } from "./half-floats.ts"
+import { byRank, type ScoredChunk } from "./scan/best.ts"
+import type { ScanQuery } from "./scan/row-index.ts"
+import { openScanHost } from "./scan/scan-host.ts"
+import { slabBytes } from "./scan/slabs.ts"
+import { ScanCache } from "./scan-cache.ts"
+import { pagesOf, readPage, readyDocuments, versionOf } from "./stored-vectors.ts"
+import { vectorRows } from "./vector-rows.ts"
+import type { VectorQuery, VectorStore } from "./vector-store.ts"
+
+const scanQuery = ({ vector, space, limit, ranges }: VectorQuery, nowMs: number): ScanQuery => ({
+  vector: roundedToHalves(unitPrefix(vector, space.dimensions)),
+  limit,
+  nowMs,
+  ...(ranges && {
+    ranges: ranges.map(({ document, from = 0, to = Number.POSITIVE_INFINITY }) => ({
+      document: Number(document),
+      from,
+      to,
+    })),
+  }),
+})
+
+/** Halves as bytes, little-endian. */
+const encode = (vector: Float32Array, dimensions: number): Buffer =>
+  Buffer.from(toHalves(unitPrefix(vector, dimensions)).buffer)
+
+/**
+ * Vectors in a plain column, searched by an exact scan in a thread of its own. The accounts that
+ * asked last are in its memory; one that is too large for that is read for each search.
+ */
+export const openScanStore = ({
+  database,
+  clock,
+  log,
+  settings,
+}: RetrievalDeps): Effect.Effect<VectorStore, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const slabs = Math.floor((settings.cacheMb * 2 ** 20) / slabBytes)
+    const link = yield* openScanHost(log, { slabs })
+    const cache = new ScanCache({ database, clock, link, slabs })
+    const readAll = ({ tenant, space, limit }: VectorQuery, query: ScanQuery) =>
+      Effect.gen(function* () {
+        const wanted = query.ranges && new Set(query.ranges.map(({ document }) => document))
+        const documents = yield* readyDocuments(database, tenant, space, query.nowMs)
+        const searched = documents.filter(({ no }) => !wanted || wanted.has(no))
+        let best: readonly ScoredChunk[] = []
+        for (const page of pagesOf(searched, space))
+          for (const packed of yield* readPage(database, space, page)) {
+            const hits = yield* link().ask({ type: "scan", packed, query })
+            best = [...best, ...hits].sort(byRank).slice(0, limit)
+          }
+        return best
+      })
+    const search = (asked: VectorQuery): Effect.Effect<readonly ScoredChunk[], PortError> =>
+      Effect.gen(function* () {
+        const query = scanQuery(asked, clock.nowMs())
+        const version = yield* versionOf(database, asked.tenant)
+        return yield* cache.use(
+          { ...asked, version },
+          (current, index) => current.ask({ type: "search", index, query }),
+          readAll(asked, query),
+        )
+      })
+    return {
+      ...vectorRows(database, { table: "retrieval_vector", encode }),
+      name: "exact scan",
+      search: (asked) =>
+        Effect.map(search(asked), (hits) =>
+          hits.map(({ document, chunk, score }) => ({
+            document: BigInt(document),
+            index: chunk,
+            score,
+          })),
+        ),
+    }
+  })

@@ -1,0 +1,37 @@
+import type { ScoredChunk } from "./best.ts"
+import type { PackedRows, ScanQuery } from "./row-index.ts"
+
+/**
+ * What the thread is asked, in order. An index is the vectors of one tenant in one space; `scan`
+ * searches rows that are not kept.
+ */
+export type ToScan =
+  | { readonly type: "open"; readonly index: number; readonly dimensions: number }
+  | { readonly type: "add"; readonly index: number; readonly packed: PackedRows }
+  | { readonly type: "remove"; readonly index: number; readonly documents: readonly number[] }
+  | { readonly type: "drop"; readonly index: number }
+  | SearchMessage
+  | ScanMessage
+
+export interface SearchMessage {
+  readonly type: "search"
+  readonly id: number
+  readonly index: number
+  readonly query: ScanQuery
+}
+
+export interface ScanMessage {
+  readonly type: "scan"
+  readonly id: number
+  readonly packed: PackedRows
+  readonly query: ScanQuery
+}
+
+export interface FromScan {
+  readonly id: number
+  readonly hits: readonly ScoredChunk[]
+}
+
+export interface ScanThreadData {
+  readonly slabs: number
+}

@@ -1,0 +1,266 @@
+import { floatOfHalf } from "../half-floats.ts"
+import { byRank, Largest, type ScoredChunk } from "./best.ts"
+import type { Layout, Slabs } from "./slabs.ts"
+
+/** Chunks of a document, `from` and `to` inclusive. */
+export interface ScanRange {
+  readonly document: number
+  readonly from: number
+  readonly to: number
+}
+
+export interface ScanQuery {
+  /** As long as the rows. */
+  readonly vector: Float32Array
+  readonly limit: number
+  readonly nowMs: number
+  /** Absent: all. */
+  readonly ranges?: readonly ScanRange[]
+}
+
+/** The numbers of a chunk and its vector, as they come from the database, one after another. */
+export interface PackedRows {
+  readonly document: number
+  /** Unix ms; from then on the document is not found. */
+  readonly expiresMs: number
+  /** The chunk's index as 4 bytes, big-endian, and halves, little-endian, for each row. */
+  readonly rows: Uint8Array
+}
+
+export const packedRowBytes = (dimensions: number): number => 4 + 2 * dimensions
+
+/** Reads packed rows: the index of each chunk, with its halves, which the next row overwrites. */
+function* unpack(
+  { rows }: PackedRows,
+  dimensions: number,
+): Generator<{ readonly chunk: number; readonly halves: Uint16Array }> {
+  const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength)
+  const halves = new Uint16Array(dimensions)
+  const bytes = new Uint8Array(halves.buffer)
+  const rowBytes = packedRowBytes(dimensions)
+  for (let at = 0; at + rowBytes <= rows.length; at += rowBytes) {
+    bytes.set(rows.subarray(at + 4, at + rowBytes))
+    yield { chunk: view.getInt32(at), halves }
+  }
+}
+
+/** The exact cosine of a query with a stored vector, both of norm 1. */
+const product = (query: Float32Array, halves: Uint16Array, from = 0): number => {
+  let sum = 0
+  for (let i = 0; i < query.length; i++) sum += query[i]! * floatOfHalf[halves[from + i]!]!
+  return sum
+}
+
+/**
+ * Writes halves as int8 at `first`. Returns their scale, and the norm of what rounding took.
+ */
+const quantize = (halves: Uint16Array, into: Int8Array, first: number) => {
+  // the bits of halves without their sign are in the order of the numbers
+  let largest = 0
+  for (let i = 0; i < halves.length; i++) {
+    const bits = halves[i]! & 0x7fff
+    if (bits > largest) largest = bits
+  }
+  const scale = Math.fround(largest > 0 ? floatOfHalf[largest]! / 127 : 1)
+  let squares = 0
+  for (let i = 0; i < halves.length; i++) {
+    const value = floatOfHalf[halves[i]!]!
+    const whole = Math.round(value / scale)
+    into[first + i] = whole
+    const error = value - whole * scale
+    squares += error * error
+  }
+  return { scale, lost: Math.sqrt(squares) }
+}
+
+/** Which chunks of which documents are searched. */
+class Filter {
+  private readonly ranges: Map<number, ScanRange[]> | undefined
+
+  constructor(ranges: readonly ScanRange[] | undefined) {
+    if (!ranges) return
+    this.ranges = new Map()
+    for (const range of ranges) {
+      const known = this.ranges.get(range.document)
+      if (known) known.push(range)
+      else this.ranges.set(range.document, [range])
+    }
+  }
+
+  takes(document: number, chunk: number): boolean {
+    if (!this.ranges) return true
+    return this.ranges.get(document)?.some(({ from, to }) => chunk >= from && chunk <= to) ?? false
+  }
+}
+
+/** Searches packed rows, as an index of them would. */
+export const searchPacked = (packed: PackedRows, query: ScanQuery): readonly ScoredChunk[] => {
+  const { document, expiresMs } = packed
+  const { vector, limit, nowMs, ranges } = query
+  if (expiresMs <= nowMs) return []
+  const filter = new Filter(ranges)
+  const hits: ScoredChunk[] = []
+  for (const { chunk, halves } of unpack(packed, vector.length))
+    if (filter.takes(document, chunk))
+      hits.push({ document, chunk, score: product(vector, halves) })
+  return hits.sort(byRank).slice(0, limit)
+}
+
+interface IndexedDocument {
+  readonly no: number
+  readonly expiresMs: number
+}
+
+/** Room for rounding in sums of floats. */
+const slack = 1e-5
+
+interface Candidate {
+  readonly row: number
+  readonly most: number
+}
+
+/**
+ * The vectors of one tenant in one space. A search multiplies all rows as int8 first. The norm of
+ * what rounding took from a row bounds by how much its product can be wrong (Cauchy-Schwarz), so
+ * only rows that may belong to the best are multiplied again as halves, and the result is exact.
+ */
+export class RowIndex {
+  private readonly memory: Slabs
+  private readonly layout: Layout
+  private readonly slabs: number[] = []
+  private rows = 0
+  /** By ordinal, which rows have; removed ones leave a hole. */
+  private readonly documents: (IndexedDocument | undefined)[] = []
+  private readonly ordinals = new Map<number, number>()
+
+  constructor(memory: Slabs, layout: Layout) {
+    this.memory = memory
+    this.layout = layout
+  }
+
+  add(packed: PackedRows): void {
+    const { document, expiresMs } = packed
+    const ordinal =
+      this.ordinals.get(document) ?? this.documents.push({ no: document, expiresMs }) - 1
+    this.ordinals.set(document, ordinal)
+    for (const { chunk, halves } of unpack(packed, this.layout.dimensions))
+      this.append(ordinal, chunk, halves)
+  }
+
+  private slabOf(row: number): number {
+    return this.slabs[Math.floor(row / this.layout.rows)]!
+  }
+
+  private append(ordinal: number, chunk: number, halves: Uint16Array): void {
+    const { memory, layout } = this
+    const at = this.rows % layout.rows
+    if (at === 0) this.slabs.push(memory.take())
+    const slab = this.slabs.at(-1)!
+    memory.uint16.set(halves, (slab + layout.halves) / 2 + at * layout.dimensions)
+    const { scale, lost } = quantize(halves, memory.int8, slab + at * layout.stride)
+    const column = slab / 4 + at
+    memory.float32[column + layout.scales / 4] = scale
+    memory.float32[column + layout.errors / 4] = lost
+    memory.int32[column + layout.documents / 4] = ordinal
+    memory.int32[column + layout.chunks / 4] = chunk
+    this.rows++
+  }
+
+  /** The last row takes the place of a removed one. */
+  remove(documents: readonly number[]): void {
+    const removed = new Set<number>()
+    for (const document of documents) {
+      const ordinal = this.ordinals.get(document)
+      if (ordinal === undefined) continue
+      this.ordinals.delete(document)
+      this.documents[ordinal] = undefined
+      removed.add(ordinal)
+    }
+    for (let row = this.rows - 1; row >= 0; row--)
+      if (removed.has(this.ordinalOf(row))) this.removeRow(row)
+  }
+
+  private removeRow(row: number): void {
+    const { memory, layout } = this
+    const last = this.rows - 1
+    const [to, from] = [this.slabOf(row), this.slabOf(last)]
+    const [toRow, fromRow] = [row % layout.rows, last % layout.rows]
+    const copy = (column: number, bytes: number) =>
+      memory.int8.copyWithin(
+        to + column + toRow * bytes,
+        from + column + fromRow * bytes,
+        from + column + (fromRow + 1) * bytes,
+      )
+    copy(0, layout.stride)
+    copy(layout.halves, 2 * layout.dimensions)
+    for (const column of [layout.scales, layout.errors, layout.documents, layout.chunks])
+      copy(column, 4)
+    this.rows--
+    if (fromRow === 0) memory.give(this.slabs.pop()!)
+  }
+
+  private ordinalOf(row: number): number {
+    const column = this.slabOf(row) / 4 + (row % this.layout.rows)
+    return this.memory.int32[column + this.layout.documents / 4]!
+  }
+
+  search(query: ScanQuery): readonly ScoredChunk[] {
+    if (query.limit < 1) return []
+    const { candidates, least } = this.candidates(query)
+    return candidates
+      .filter(({ most }) => most >= least)
+      .map(({ row }) => this.scored(row, query.vector))
+      .sort(byRank)
+      .slice(0, query.limit)
+  }
+
+  private scored(row: number, query: Float32Array): ScoredChunk {
+    const { memory, layout } = this
+    const slab = this.slabOf(row)
+    const at = row % layout.rows
+    const ordinal = memory.int32[(slab + layout.documents) / 4 + at]!
+    return {
+      document: this.documents[ordinal]!.no,
+      chunk: memory.int32[(slab + layout.chunks) / 4 + at]!,
+      score: product(query, memory.uint16, (slab + layout.halves) / 2 + at * layout.dimensions),
+    }
+  }
+
+  /** Rows whose product may be among the best, and the least product that one of those has. */
+  private candidates({ vector, limit, nowMs, ranges }: ScanQuery) {
+    const { memory, layout } = this
+    const filter = new Filter(ranges)
+    const isHidden = this.documents.map((known) => !known || known.expiresMs <= nowMs)
+    const { scale, lost } = memory.setQuery(vector, layout.stride)
+    const norm = Math.hypot(...vector)
+    const best = new Largest(limit)
+    const candidates: Candidate[] = []
+    for (const [index, slab] of this.slabs.entries()) {
+      const first = index * layout.rows
+      const count = Math.min(layout.rows, this.rows - first)
+      const products = memory.products(slab, count, layout)
+      const errors = (slab + layout.errors) / 4
+      const ordinals = (slab + layout.documents) / 4
+      const chunks = (slab + layout.chunks) / 4
+      for (let at = 0; at < count; at++) {
+        const estimate = products[at]! * scale
+        const error = norm * memory.float32[errors + at]! + lost * 1.01 + slack
+        if (estimate + error < best.least) continue
+        const ordinal = memory.int32[ordinals + at]!
+        if (isHidden[ordinal]) continue
+        if (ranges && !filter.takes(this.documents[ordinal]!.no, memory.int32[chunks + at]!))
+          continue
+        best.offer(estimate - error)
+        candidates.push({ row: first + at, most: estimate + error })
+      }
+    }
+    return { candidates, least: best.least }
+  }
+
+  /** Gives all memory back. */
+  clear(): void {
+    for (const slab of this.slabs) this.memory.give(slab)
+    this.slabs.length = 0
+    this.rows = 0
+  }
+}
