@@ -10,6 +10,8 @@ export const Settings = Schema.Struct({
   model: or(Schema.NonEmptyString, "svc-embed"),
   /** The model that `rerank: true` means. */
   rerankModel: or(Schema.NonEmptyString, "svc-rerank"),
+  /** So many of the best places are reranked, or `top_k` where that is more. */
+  rerankCandidates: or(between(1, 64), 32),
   chunkCharacters: or(between(100, 9000), 1000),
   chunkOverlap: or(between(0, 4500), 200),
   /** Larger files fail as too large. */

@@ -7,41 +7,38 @@ import {
   megabyte,
   type Plan,
   type Tenant,
+  usageOf,
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { SearchDeps } from "../search/deps.ts"
+import { checkFiles } from "../search/known-files.ts"
 import { planQuery } from "../search/query-vector.ts"
-import { checkFiles } from "../search/scope.ts"
-import { type Found, type SearchResult, search } from "../search/search.ts"
-import { RetrievalBody, RetrievalReply, type RetrievalResult } from "./schema.ts"
+import { planRerank } from "../search/rerank.ts"
+import type { Restriction } from "../search/scope.ts"
+import { search } from "../search/search.ts"
+import { toReply } from "./reply-encoding.ts"
+import { maxPage, RetrievalBody, RetrievalReply } from "./schema.ts"
 
 /** The call path lets no request through without a key. */
 const tenantOf = ({ caller }: Call<RetrievalBody>): Effect.Effect<Tenant, ApiError> =>
   caller ? Effect.succeed(caller.tenant) : Effect.fail(apiError("authentication_error"))
 
-const toResult = (
-  { include }: RetrievalBody,
-  { fileId, index, text, score, page, start, end }: Found,
-): RetrievalResult => ({
-  file_id: fileId,
-  chunk_index: index,
-  text,
-  score,
-  ...(page !== null && (include?.includes("page") ?? true) && { page }),
-  ...((include?.includes("offsets") ?? true) && { start, end }),
+const restrictionOf = ({ file_ids, filters }: RetrievalBody): Restriction => ({
+  fileLists: [file_ids, filters?.file_ids].filter((list) => list !== null && list !== undefined),
+  metadata: filters?.metadata,
+  ...(filters?.pages && {
+    pages: { from: filters.pages.from ?? 1, to: filters.pages.to ?? maxPage },
+  }),
 })
 
-const toReply = (
-  body: RetrievalBody,
-  { found, reindexing }: SearchResult,
-  tokens: { readonly queryTokens: number; readonly billedTokens: number },
-): RetrievalReply => ({
-  object: "list",
-  results: found.map((one) => toResult(body, one)),
-  query_tokens: tokens.queryTokens,
-  billed_tokens: tokens.billedTokens,
-  ...(reindexing > 0 && { reindexing }),
-})
+const vectorWeightOf = ({ hybrid }: RetrievalBody): number | undefined =>
+  typeof hybrid === "object" && hybrid ? hybrid.weight : hybrid ? 0.5 : undefined
+
+const check = (deps: SearchDeps, tenant: Tenant, { file_ids, filters }: RetrievalBody) =>
+  Effect.andThen(
+    checkFiles(deps, tenant, file_ids ?? [], "file_ids"),
+    checkFiles(deps, tenant, filters?.file_ids ?? [], "filters.file_ids"),
+  )
 
 const plan = (
   started: WhenStarted<SearchDeps>,
@@ -51,26 +48,49 @@ const plan = (
     const deps = yield* started
     const tenant = yield* tenantOf(call)
     const { body } = call
-    const { bound, queryTokens, embed } = yield* planQuery(deps, call, body)
-    const checked = checkFiles(deps, tenant, body.file_ids ?? [], "file_ids")
+    const planned = yield* planQuery(deps, call, body)
+    const limit = body.top_k ?? 5
+    const reranker = body.rerank
+      ? yield* planRerank(deps, call, body, body.rerank, limit)
+      : undefined
+    const checked = check(deps, tenant, body)
     const run = Effect.gen(function* () {
       yield* checked
-      const { vector, space, billedTokens } = yield* embed
-      const found = yield* search(deps, {
+      const { vector, space } = yield* planned.embed
+      const result = yield* search(deps, {
         tenant,
         space,
         vector,
-        limit: body.top_k ?? 5,
-        fileIds: body.file_ids,
+        limit,
+        reranker,
+        query: body.query,
+        restriction: restrictionOf(body),
+        vectorWeight: vectorWeightOf(body),
+        neighbours: body.neighbours ?? 0,
       })
-      return {
-        status: 200,
-        headers: { "x-embedding-space": space.id },
-        json: toReply(body, found, { queryTokens, billedTokens }),
-      }
+      const used = call.used()
+      const json = toReply(body, result, {
+        space,
+        index: deps.vectors.name,
+        embeddingModel: planned.model,
+        rerankModel: reranker?.model,
+        queryTokens: planned.queryTokens,
+        billedTokens: used[planned.model]?.inputTokens ?? 0,
+        searchUnits: used[reranker?.model ?? ""]?.searchUnits ?? 0,
+      })
+      return { status: 200, headers: { "x-embedding-space": space.id }, json }
     })
+    const bound = {
+      [planned.model]: planned.bound,
+      ...(reranker && { [reranker.model]: reranker.bound }),
+    }
+    // the tokens that a rerank model reads are no tokens of the request
+    const shown = {
+      [planned.model]: planned.bound,
+      ...(reranker && { [reranker.model]: usageOf({ searchUnits: 1 }) }),
+    }
     const forecast = Effect.map(checked, () => ({
-      bound,
+      bound: shown,
       costMicros: call.price(bound),
       wouldSucceed: true,
       more: {},

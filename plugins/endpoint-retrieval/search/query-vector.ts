@@ -1,11 +1,5 @@
 import { Effect, Stream } from "effect"
-import {
-  type ApiError,
-  apiError,
-  type Call,
-  noUsage,
-  type UsageByModel,
-} from "../../../core/index.ts"
+import { type ApiError, apiError, type Call, type Usage } from "../../../core/index.ts"
 import type { VectorSpace } from "../vectors/space.ts"
 import { spaceOf } from "../vectors/space.ts"
 import type { SearchDeps } from "./deps.ts"
@@ -17,11 +11,12 @@ export interface Question {
 
 /** A query before it is embedded. */
 export interface PlannedQuery {
-  readonly bound: UsageByModel
+  readonly model: string
+  readonly bound: Usage
   /** Tokens of the query without its instruction. */
   readonly queryTokens: number
   readonly embed: Effect.Effect<
-    { readonly vector: Float32Array; readonly space: VectorSpace; readonly billedTokens: number },
+    { readonly vector: Float32Array; readonly space: VectorSpace },
     ApiError
   >
 }
@@ -35,7 +30,7 @@ const requestOf = ({ query, instruction }: Question) => ({
 /** Counts the tokens of a query, and says what embedding it takes. */
 export const planQuery = (
   { catalogue, settings }: SearchDeps,
-  { context, used }: Pick<Call<unknown>, "context" | "used">,
+  { context }: Pick<Call<unknown>, "context">,
   question: Question,
 ): Effect.Effect<PlannedQuery, ApiError> =>
   Effect.gen(function* () {
@@ -49,8 +44,7 @@ export const planQuery = (
       const [event] = yield* Stream.runCollect(whole.run)
       if (!event) return yield* apiError("backend_error", "The model did not embed the query.")
       const { vector } = event
-      const { inputTokens } = used()[entry.id] ?? noUsage
-      return { vector, space: spaceOf(entry, model, vector.length), billedTokens: inputTokens }
+      return { vector, space: spaceOf(entry, model, vector.length) }
     })
-    return { bound: { [entry.id]: whole.bound }, queryTokens: alone.bound.inputTokens, embed }
+    return { model: entry.id, bound: whole.bound, queryTokens: alone.bound.inputTokens, embed }
   })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type RawBuilder, type SqlBool, sql } from "kysely"
-import { type ApiError, apiError, isId, type PortError, type Tenant } from "../../../core/index.ts"
+import { isId, type PortError, type Tenant } from "../../../core/index.ts"
 import type { RetrievalTables } from "../tables.ts"
 import type { ChunkRange, VectorSpace } from "../vectors/vector-store.ts"
 import type { SearchDeps } from "./deps.ts"
@@ -14,81 +14,55 @@ export const searchable = (
   sql`d.account = ${account} AND d.mode = ${mode} AND d.state = 'ready' AND d.expires_at > ${new Date(clock.nowMs())}
     AND d.space = ${id} AND d.dimensions = ${dimensions}`
 
-const isOneOf = (fileIds: readonly string[]): RawBuilder<SqlBool> =>
-  sql`file_id = ANY(${fileIds.filter(isId)})`
+export const isOneOf = (column: string, fileIds: readonly string[]): RawBuilder<SqlBool> =>
+  sql`${sql.ref(column)} = ANY(${fileIds.filter(isId)})`
 
-const checkFile = (
-  { files }: SearchDeps,
-  tenant: Tenant,
-  id: string,
-  param: string,
-): Effect.Effect<void, ApiError | PortError> =>
-  Effect.gen(function* () {
-    const file = isId(id) ? yield* files.find(tenant, id) : undefined
-    if (!file) return yield* apiError("not_found", `${param}: there is no such file`, { param })
-    if (file.purpose !== "knowledge")
-      return yield* apiError(
-        "invalid_request_error",
-        `${param}: its purpose must be knowledge, but is ${file.purpose}`,
-        { param },
-      )
-  })
-
-/**
- * Fails for the first file that the tenant does not have, or has for another purpose. One that is
- * not processed yet is no failure: it has nothing to find.
- */
-export const checkFiles = (
-  deps: SearchDeps,
-  { account, mode }: Tenant,
-  ids: readonly string[],
-  param: string,
-): Effect.Effect<void, ApiError | PortError> =>
-  Effect.gen(function* () {
-    if (ids.length === 0) return
-    const { database, clock } = deps
-    const rows = yield* database.run(() =>
-      database
-        .queries<RetrievalTables>()
-        .selectFrom("retrieval_document")
-        .select("file_id")
-        .where(isOneOf(ids))
-        .where("account", "=", account)
-        .where("mode", "=", mode)
-        .where("state", "!=", "removed")
-        .where("expires_at", ">", new Date(clock.nowMs()))
-        .execute(),
-    )
-    const known = new Set(rows.map(({ file_id }) => file_id))
-    for (const [at, id] of ids.entries())
-      if (!known.has(id)) yield* checkFile(deps, { account, mode }, id, `${param}[${at}]`)
-  })
-
-/** What a query is restricted to. */
+/** What a query is restricted to; empty: nothing. */
 export interface Restriction {
-  readonly fileIds?: readonly string[] | null | undefined
+  /** A file must be on each list. */
+  readonly fileLists: readonly (readonly string[])[]
+  /** What a file's own must have. */
+  readonly metadata?: Readonly<Record<string, string>> | null | undefined
+  /** Where a chunk begins, both inclusive; formats without pages have no such chunk. */
+  readonly pages?: { readonly from: number; readonly to: number } | undefined
 }
 
-/** The parts of documents that a query searches; undefined: all that the tenant has. */
+const onPages = ({ pages }: Restriction): RawBuilder<SqlBool> =>
+  pages ? sql`c.page BETWEEN ${pages.from} AND ${pages.to}` : sql`true`
+
+const ofFiles = ({ fileLists, metadata }: Restriction): RawBuilder<SqlBool> => {
+  const lists = fileLists.map((fileIds) => isOneOf("d.file_id", fileIds))
+  const tags = metadata ? [sql<SqlBool>`d.metadata @> ${JSON.stringify(metadata)}::jsonb`] : []
+  return sql.join([sql`true`, ...lists, ...tags], sql` AND `)
+}
+
+/** Which chunks `c` of documents `d` a query searches. */
+export const restricted = (restriction: Restriction): RawBuilder<SqlBool> =>
+  sql`${ofFiles(restriction)} AND ${onPages(restriction)}`
+
+const isEmpty = ({ fileLists, metadata, pages }: Restriction): boolean =>
+  fileLists.length === 0 && !metadata && !pages
+
+/** The same as parts of documents, as pages ascend within a document; undefined: all of them. */
 export const rangesOf = (
   deps: SearchDeps,
   tenant: Tenant,
   space: VectorSpace,
-  { fileIds }: Restriction,
-): Effect.Effect<readonly ChunkRange[] | undefined, PortError> =>
-  Effect.gen(function* () {
-    if (!fileIds) return undefined
-    const rows = yield* deps.database.run(() =>
-      deps.database
-        .queries<RetrievalTables>()
-        .selectFrom("retrieval_document as d")
-        .select("d.no")
-        .where(searchable(deps, tenant, space))
-        .where(isOneOf(fileIds))
-        .execute(),
-    )
-    return rows.map(({ no }) => ({ document: no }))
-  })
+  restriction: Restriction,
+): Effect.Effect<readonly ChunkRange[] | undefined, PortError> => {
+  if (isEmpty(restriction)) return Effect.succeed(undefined)
+  const documents = sql`retrieval_document d WHERE ${searchable(deps, tenant, space)} AND ${ofFiles(restriction)}`
+  const statement = restriction.pages
+    ? sql<ChunkRange>`
+        SELECT of_file.no AS document, min(c.idx) AS "from", max(c.idx) AS "to"
+        FROM (SELECT d.no FROM ${documents}) AS of_file JOIN retrieval_chunk c ON c.document_no = of_file.no AND ${onPages(restriction)}
+        GROUP BY of_file.no`
+    : sql<ChunkRange>`SELECT d.no AS document FROM ${documents}`
+  return Effect.map(
+    deps.database.run(() => statement.execute(deps.database.queries())),
+    ({ rows }) => rows,
+  )
+}
 
 /** Counts the tenant's documents that are ready in another space: they wait to be embedded again. */
 export const countReindexing = (
