@@ -1,28 +1,87 @@
-import { Effect } from "effect"
-import { definePlugin, makeStarted, resolve, Tokens } from "../../core/index.ts"
-import type { RetrievalDeps } from "./deps.ts"
+import { Effect, type Scope } from "effect"
+import type { DependencyContainer } from "tsyringe"
+import {
+  definePlugin,
+  type JobHandler,
+  makeStarted,
+  provide,
+  resolve,
+  Tokens,
+} from "../../core/index.ts"
+import { makeRetrievalEndpoint } from "./api/endpoint.ts"
+import type { IngestDeps } from "./ingest/ingest-deps.ts"
+import { ingestHandler, ingestObserver } from "./ingest/ingest-job.ts"
+import { keepUp } from "./ingest/upkeep.ts"
 import { migrations } from "./migrations.ts"
+import { makeTextReader } from "./reading/text-reader.ts"
 import { Settings } from "./settings.ts"
+import { openScanStore } from "./vectors/scan-store.ts"
+
+const openDeps = (
+  container: DependencyContainer,
+  settings: Settings,
+): Effect.Effect<IngestDeps, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const base = {
+      database: resolve(container, Tokens.database),
+      clock: resolve(container, Tokens.clock),
+      log: resolve(container, Tokens.log).with({ plugin: "endpoint-retrieval" }),
+      settings,
+    }
+    return {
+      ...base,
+      files: resolve(container, Tokens.files),
+      queue: resolve(container, Tokens.queue),
+      billing: resolve(container, Tokens.billing),
+      identity: resolve(container, Tokens.identity),
+      callPath: resolve(container, Tokens.callPath),
+      catalogue: resolve(container, Tokens.catalogue),
+      ids: resolve(container, Tokens.ids),
+      metrics: resolve(container, Tokens.metrics),
+      reader: makeTextReader(settings.chunkCharacters),
+      vectors: yield* openScanStore(base),
+    }
+  })
 
 export const plugin = definePlugin<Settings>({
   name: "endpoint-retrieval",
   api: 1,
   about: "Retrieval: knowledge files are read, divided, embedded and searched.",
   settings: Settings,
-  needs: [Tokens.database, Tokens.clock, Tokens.log],
-  provides: [],
+  needs: [
+    Tokens.database,
+    Tokens.files,
+    Tokens.queue,
+    Tokens.billing,
+    Tokens.identity,
+    Tokens.callPath,
+    Tokens.catalogue,
+    Tokens.clock,
+    Tokens.ids,
+    Tokens.log,
+    Tokens.metrics,
+    Tokens.deployment,
+  ],
+  provides: [Tokens.endpoints, Tokens.jobHandlers],
   migrations,
   create: (settings) => {
-    const started = makeStarted<RetrievalDeps>()
+    const started = makeStarted<IngestDeps>()
     return {
+      register: (container) => {
+        provide(container, Tokens.endpoints, makeRetrievalEndpoint(started.get))
+        provide(
+          container,
+          Tokens.jobHandlers,
+          ingestHandler(started.get, settings) as JobHandler<never>,
+        )
+      },
       start: (container) =>
-        Effect.sync(() => {
-          started.set({
-            database: resolve(container, Tokens.database),
-            clock: resolve(container, Tokens.clock),
-            log: resolve(container, Tokens.log).with({ plugin: "endpoint-retrieval" }),
-            settings,
-          })
+        Effect.gen(function* () {
+          const deps = yield* openDeps(container, settings)
+          started.set(deps)
+          deps.files.observe(ingestObserver(deps))
+          const { mode, role } = resolve(container, Tokens.deployment)
+          if (mode === "server" && role !== "api") yield* keepUp(deps)
         }),
     }
   },

@@ -24,6 +24,8 @@ export const Settings = Schema.Struct({
   ingestHours: or(between(1, 720), 24),
   /** Files that one process ingests at once. */
   ingestsAtOnce: or(between(1, 64), 2),
+  /** After this time another worker goes on with the file of a dead one. */
+  leaseMs: or(between(1000, 600_000), 15_000),
   /** `exact`, or `hnsw` of pgvector. */
   index: or(Schema.Literals(["exact", "hnsw"]), "exact"),
   /** Memory of the exact scan for vectors of accounts that asked lately. */

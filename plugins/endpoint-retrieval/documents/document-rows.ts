@@ -5,10 +5,13 @@ import type { RetrievalDeps } from "../deps.ts"
 import type { RetrievalTables } from "../tables.ts"
 import { changeSearched } from "./tenant-version.ts"
 
-/** Begins the index of a new file, in the transaction that creates the file. */
+/**
+ * Begins the index of a file, in the transaction that creates it. Its time begins now: the file may
+ * be older than this plugin.
+ */
 export const insertDocument = (
-  { database }: Pick<RetrievalDeps, "database">,
-  { id, tenant, keyId, metadata, createdMs, expiresMs }: StoredFile,
+  { database, clock }: Pick<RetrievalDeps, "database" | "clock">,
+  { id, tenant, keyId, metadata, expiresMs }: StoredFile,
   tx: Transaction,
 ): Effect.Effect<void, PortError> =>
   Effect.asVoid(
@@ -33,10 +36,11 @@ export const insertDocument = (
           cost_micros: 0n,
           space: null,
           dimensions: null,
-          created_at: new Date(createdMs),
+          created_at: new Date(clock.nowMs()),
           expires_at: new Date(expiresMs),
           removed_at: null,
         })
+        .onConflict((conflict) => conflict.column("file_id").doNothing())
         .execute(),
     ),
   )

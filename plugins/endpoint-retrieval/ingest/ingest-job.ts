@@ -6,12 +6,16 @@ import type {
   Queue,
   Tenant,
   Transaction,
+  WhenStarted,
 } from "../../../core/index.ts"
 import { countUnfinished, insertDocument, removeDocument } from "../documents/document-rows.ts"
+import type { Settings } from "../settings.ts"
+import { tryAgain } from "./failure.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
+import { runDocument } from "./run-document.ts"
 
 const IngestJob = Schema.Struct({ file: Schema.String })
-export type IngestJob = typeof IngestJob.Type
+type IngestJob = typeof IngestJob.Type
 
 /**
  * The part of the job handler that a sender needs. `attempts` counts crashes and outages, too, so
@@ -20,12 +24,31 @@ export type IngestJob = typeof IngestJob.Type
 export const ingestTerms = {
   name: "retrieval-ingest",
   codec: IngestJob,
-  leaseMs: 15_000,
   attempts: 100_000,
 } as const
 
 /** For sending: only workers run jobs. */
-const sender: JobHandler<IngestJob> = { ...ingestTerms, concurrency: 1, run: () => Effect.void }
+const sender: JobHandler<IngestJob> = {
+  ...ingestTerms,
+  concurrency: 1,
+  leaseMs: 1,
+  run: () => Effect.void,
+}
+
+/** One job reads, divides and embeds one file, or moves it to another space. */
+export const ingestHandler = (
+  started: WhenStarted<IngestDeps>,
+  { ingestsAtOnce, leaseMs }: Pick<Settings, "ingestsAtOnce" | "leaseMs">,
+): JobHandler<IngestJob> => ({
+  ...ingestTerms,
+  concurrency: ingestsAtOnce,
+  leaseMs,
+  run: ({ file }) =>
+    Effect.flatMap(
+      Effect.mapError(started, ({ message }) => tryAgain(message)),
+      (deps) => runDocument(deps, file),
+    ),
+})
 
 /** Tenants with more files than this share the last place. */
 const mostCounted = 1_000
