@@ -205,7 +205,7 @@ describe("neighbours and explain", () => {
   it("says the score and rank of each stage, and what searched", async () => {
     const { results, explain } = await reply({ query: "clean each month", explain: true })
     expect(explain).toEqual({
-      index: "memory",
+      index: "exact scan",
       embedding_model: "svc-embed",
       embedding_space: "fake-words-v1",
       dimensions: 256,

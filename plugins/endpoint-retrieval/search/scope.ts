@@ -80,7 +80,7 @@ export const countReindexing = (
         .where("mode", "=", mode)
         .where("state", "=", "ready")
         .where("expires_at", ">", new Date(clock.nowMs()))
-        .where((eb) => eb.or([eb("space", "!=", id), eb("dimensions", "!=", dimensions)]))
+        .where(sql<SqlBool>`(space, dimensions) IS DISTINCT FROM (${id}::text, ${dimensions}::int)`)
         .executeTakeFirstOrThrow(),
     ),
     ({ count }) => Number(count),

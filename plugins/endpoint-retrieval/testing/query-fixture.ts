@@ -1,4 +1,4 @@
-import { Effect, Schema, Stream } from "effect"
+import { Effect, Exit, Schema, Scope, Stream } from "effect"
 import { sql } from "kysely"
 import {
   type CallInput,
@@ -18,13 +18,14 @@ import {
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import { makeRetrievalEndpoint } from "../api/endpoint.ts"
 import type { RetrievalReply } from "../api/schema.ts"
+import { changeSearched } from "../documents/tenant-version.ts"
 import { wordsOfChunk } from "../documents/words.ts"
 import { migrations } from "../migrations.ts"
 import type { SearchDeps } from "../search/deps.ts"
 import { Settings } from "../settings.ts"
 import type { DocumentRow } from "../tables.ts"
+import { openScanStore } from "../vectors/scan-store.ts"
 import { spaceOf } from "../vectors/space.ts"
-import { memoryVectors } from "./memory-vectors.ts"
 
 export const live: Tenant = { account: "acct_1", mode: "live" }
 
@@ -126,13 +127,14 @@ const makeAdder = (
             )
           }
           yield* vectors.put(no, kept, 0, made, tx)
+          yield* changeSearched(deps, tenant, tx)
         }),
       ),
     )
   }
 }
 
-/** The endpoint over a real database, with fakes of the models and a store of vectors in memory. */
+/** The endpoint over a real database and the exact scan, with fakes of the models. */
 export const openQueryFixture = async (script: FakeEmbedScript = {}) => {
   const { database, close } = await openTestDatabase()
   await Effect.runPromise(database.migrate("endpoint-retrieval", migrations))
@@ -142,7 +144,10 @@ export const openQueryFixture = async (script: FakeEmbedScript = {}) => {
   const { clock, catalogue, log } = core
   const { files, add: addFile } = makeFiles(clock.nowMs)
   const settings = Schema.decodeUnknownSync(Settings)({})
-  const vectors = memoryVectors(database, clock)
+  const scope = Scope.makeUnsafe()
+  const vectors = await Effect.runPromise(
+    openScanStore({ database, clock, log, settings }).pipe(Scope.provide(scope)),
+  )
   const deps: SearchDeps = { database, clock, log, settings, catalogue, files, vectors }
   const endpoint = makeRetrievalEndpoint(Effect.succeed(deps))
   const ask = (body: Json, more?: Partial<CallInput>) => core.ask(endpoint, body, more)
@@ -167,7 +172,10 @@ export const openQueryFixture = async (script: FakeEmbedScript = {}) => {
       if (status !== 200) throw new Error(JSON.stringify(json))
       return (json as unknown as RetrievalReply).results
     },
-    close,
+    close: async () => {
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+      await close()
+    },
   }
 }
 export type QueryFixture = Awaited<ReturnType<typeof openQueryFixture>>
