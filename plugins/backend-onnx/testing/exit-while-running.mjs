@@ -16,8 +16,8 @@ const thread = startThread({
   speculation: false,
 })
 const sampler = { temperature: 0, topP: 1, frequencyPenalty: 0, presencePenalty: 0, logitBias: [] }
-thread.on("message", ({ type }) => {
-  if (type !== "ready") return
+thread.on("message", (messages) => {
+  if (!messages.some(({ type }) => type === "ready")) return
   thread.postMessage({
     type: "submit",
     id: 1,

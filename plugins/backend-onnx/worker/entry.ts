@@ -5,22 +5,23 @@ import { guardSessions } from "../onnx/onnx-session.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
 import { openVisionEngine } from "../vision/open-vision-engine.ts"
 import type { OpenEngine } from "./open-engine.ts"
+import { Outbox } from "./outbox.ts"
 import type { FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
 import { Scheduler } from "./scheduler.ts"
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** Serves jobs until a `close` message. */
-const serve = <Job, Event, Info, Started>(
+const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   port: MessagePort,
   engine: OpenEngine<Job, Event, Info, Started>,
   slots: number,
 ): void => {
-  const post = (message: FromThread<Event | StageTime, Info>) => port.postMessage(message)
+  const outbox = new Outbox<FromThread<Event | StageTime, Info>>((all) => port.postMessage(all))
   const held = (size: number) => {
     const prefix = engine.prefixStats?.()
     if (prefix && engine.capacity !== undefined)
-      post({ type: "stats", stats: { kvCacheUsage: size / engine.capacity, ...prefix } })
+      outbox.send({ type: "stats", stats: { kvCacheUsage: size / engine.capacity, ...prefix } })
   }
   const scheduler = new Scheduler<Started>(
     engine.runner,
@@ -30,11 +31,11 @@ const serve = <Job, Event, Info, Started>(
       nowMs: () => performance.now(),
     },
     {
-      done: (id) => post({ type: "done", id }),
-      busy: (id) => post({ type: "busy", id }),
+      done: (id) => outbox.send({ type: "done", id }),
+      busy: (id) => outbox.send({ type: "busy", id }),
       held,
       failed: (id, cause) =>
-        post({
+        outbox.send({
           type: "failed",
           id,
           message: textOf(cause),
@@ -44,7 +45,10 @@ const serve = <Job, Event, Info, Started>(
   )
   const submit = ({ id, account, priority, waitMs, job }: Submit<Job>) => {
     const queuedMs = performance.now()
-    const emit = (event: Event | StageTime) => post({ type: "event", id, event })
+    const emit = (event: Event | StageTime) =>
+      event.type === "time"
+        ? outbox.append({ type: "event", id, event })
+        : outbox.send({ type: "event", id, event })
     const start = () => {
       emit({ type: "time", stage: "queue", durationMs: performance.now() - queuedMs })
       return engine.start(job, emit)
@@ -61,15 +65,15 @@ const serve = <Job, Event, Info, Started>(
     else if (message.type === "cancel") scheduler.cancel(message.id)
     else void close()
   })
-  post({ type: "ready", info: engine.info })
+  outbox.send({ type: "ready", info: engine.info })
   held(0)
 }
 
 const main = async (port: MessagePort): Promise<void> => {
   const { spec, guard } = workerData as ThreadData
   guardSessions(guard)
-  const progress = (detail: string) =>
-    port.postMessage({ type: "progress", detail } satisfies FromThread<never, never>)
+  const post = (message: FromThread<never, never>) => port.postMessage([message])
+  const progress = (detail: string) => post({ type: "progress", detail })
   try {
     // queued texts and images take no memory of the model, so all requests run at once and those of
     // similar length are batched
@@ -79,10 +83,7 @@ const main = async (port: MessagePort): Promise<void> => {
       serve(port, await openVisionEngine(spec, progress), Number.POSITIVE_INFINITY)
     else serve(port, await openDecoderEngine(spec, progress), spec.slots)
   } catch (cause) {
-    port.postMessage({ type: "unusable", message: textOf(cause) } satisfies FromThread<
-      never,
-      never
-    >)
+    post({ type: "unusable", message: textOf(cause) })
   }
 }
 

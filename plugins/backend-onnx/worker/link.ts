@@ -39,13 +39,16 @@ export const linkThread = <Job, Event, Info>(
     const start = () => {
       const worker = startThread(spec)
       let reason = ""
-      worker.on("message", (message: FromThread<Event, Info>) => {
+      const receive = (message: FromThread<Event, Info>) => {
         if (message.type === "progress") listener.progress(message.detail)
         else if (message.type === "stats") listener.stats(message.stats)
         else if (message.type === "unusable") fail(message.message)
         else if (message.type === "ready") Deferred.doneUnsafe(opened, Effect.succeed(message.info))
         else listener.message(message)
-      })
+      }
+      worker.on("message", (messages: readonly FromThread<Event, Info>[]) =>
+        messages.forEach(receive),
+      )
       worker.on("error", (cause) => {
         reason = cause instanceof Error ? cause.message : String(cause)
       })

@@ -68,8 +68,9 @@ export interface ThreadStats {
 }
 
 /**
- * Order of messages: progress*, then ready or unusable; then for each job event* and done or
- * failed, or busy alone. Stats come before what ended a job, if they have changed.
+ * A thread posts lists of these. Their order: progress*, then ready or unusable; then for each job
+ * event* and done or failed, or busy alone. Stats come before what ended a job, if they have
+ * changed.
  */
 export type FromThread<Event, Info> =
   | { readonly type: "progress"; readonly detail: string }
