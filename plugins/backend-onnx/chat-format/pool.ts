@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { type ApiError, apiError, type PortError, portFailure } from "../../../core/errors.ts"
+import { type ApiError, apiError, PortError, portFailure } from "../../../core/errors.ts"
 import type { ModelContext } from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
@@ -28,6 +28,21 @@ export const limitedTask = <A>(
     { duration: withQueue, orElse: failBusy },
   )
 
+const reported = <Output>(
+  log: Log,
+  job: string,
+  work: Effect.Effect<Output, ApiError | PortError>,
+): Effect.Effect<Output, ApiError> =>
+  Effect.catchTag(work, "PortError", (error) => {
+    if (error.why === "busy") return Effect.fail(portFailure(error))
+    log.error("tokenizer.job_failed", "a job of the pool failed", {
+      job,
+      reason: error.message,
+      cause: error.cause,
+    })
+    return Effect.fail(apiError("backend_error"))
+  })
+
 /**
  * Runs a job in the thread pool, named by its path from here. Fails with `server_busy` when the
  * pool's queue is full, or a limited job takes too long; any other failure is logged and becomes
@@ -42,18 +57,23 @@ export const inPool = <Input, Output>(
 ): Effect.Effect<Output, ApiError> => {
   const run = (limitMs?: number) =>
     workers.run<Input, Output>(siblingModule(import.meta.url, `./${job}`), input, limitMs)
-  return (isLimited ? limitedTask(run) : run()).pipe(
-    Effect.catchTag("PortError", (error) => {
-      if (error.why === "busy") return Effect.fail(portFailure(error))
-      log.error("tokenizer.job_failed", "a job of the pool failed", {
-        job,
-        reason: error.message,
-        cause: error.cause,
-      })
-      return Effect.fail(apiError("backend_error"))
+  return reported(log, job, isLimited ? limitedTask(run) : run())
+}
+
+/** Runs a job in this thread: it must take less time here than the hop to another. */
+export const inThisThread = <Output>(
+  log: Log,
+  job: string,
+  run: () => Promise<Output>,
+): Effect.Effect<Output, ApiError> =>
+  reported(
+    log,
+    job,
+    Effect.tryPromise({
+      try: run,
+      catch: (cause) => new PortError({ port: "workers", message: String(cause), cause }),
     }),
   )
-}
 
 /** Reports the duration of `work` as a stage. */
 export const timed = <A, E>(

@@ -13,9 +13,9 @@ import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { noUsage, sumUsage, usageOf } from "../../../core/usage.ts"
 import type { EmbedTexts, EmbedTextsRequest, TokenizedText } from "../chat-format/embed-texts.ts"
-import type { EmbedTextsInput } from "../chat-format/embed-texts-job.ts"
 import { grouped, oneAtATime } from "../chat-format/long-texts.ts"
-import { inPool, timed, timedTokenize } from "../chat-format/pool.ts"
+import { timed, timedTokenize } from "../chat-format/pool.ts"
+import { charactersOf, makeTokenizeTexts } from "../chat-format/tokenize-texts.ts"
 import type { EmbedJobEvent, Prompts } from "../encoding/embed-job.ts"
 import { promptFor } from "../encoding/prompts.ts"
 import { decodeImages, type ImageFile } from "../images/decode-images.ts"
@@ -72,9 +72,6 @@ const makeTranslators = (id: ModelId, context: ModelContext) => {
   }
 }
 
-// the instruction is tokenized with each text
-const charactersOf = ({ texts, instruction }: EmbedTextsRequest): number =>
-  texts.reduce((sum, text) => sum + text.length + instruction.length, 0)
 /** Characters of requests that are tokenized in one job, which takes some milliseconds. */
 const charactersAtOnce = 8_192
 
@@ -100,14 +97,9 @@ const inPieces = (
 
 /** Tokenizes the texts of a request; fails with the first that is too long. */
 const makeTokenized = (deps: EmbedTaskDeps) => {
-  const { folder, contextTokens, window, prompts } = deps
-  const { workers, clock, log } = deps
+  const { contextTokens, window, prompts, clock } = deps
   const tokenize = microBatched<EmbedTextsRequest, EmbedTexts, ApiError>({
-    runAll: (requests) =>
-      inPool<EmbedTextsInput, readonly EmbedTexts[]>(workers, log, "embed-texts-job", {
-        folder,
-        requests,
-      }),
+    runAll: makeTokenizeTexts(deps),
     sizeOf: charactersOf,
     maxSize: charactersAtOnce,
   })
