@@ -1,6 +1,7 @@
 import type { Plugin } from "../core/plugin.ts"
 import type { Command } from "../core/ports/command.ts"
 import { command as batchRun } from "./endpoint-batches/command.ts"
+import { command as retrievalAudit } from "./endpoint-retrieval/command.ts"
 import { command as keysHash } from "./identity-static/command.ts"
 
 type Load = () => Promise<{ readonly plugin: Plugin }>
@@ -38,4 +39,4 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
  * The commands that built-in plugins bring to `rakit`, whether a config file names the plugin or
  * not. Loaded with `--help`, so they are data.
  */
-export const builtinCommands: readonly Command[] = [batchRun, keysHash]
+export const builtinCommands: readonly Command[] = [batchRun, keysHash, retrievalAudit]

@@ -3,6 +3,7 @@ import type { CallPath } from "../call/contract.ts"
 import type { Catalogue } from "../services/catalogue.ts"
 import type { Clock } from "../services/clock.ts"
 import type { ModelId } from "../services/ids.ts"
+import type { Log } from "../services/log.ts"
 import type { Database } from "./database.ts"
 import type { Endpoint } from "./endpoint.ts"
 
@@ -74,6 +75,7 @@ type Opening<Opened> = Effect.Effect<Opened, Error, Scope.Scope>
 
 export interface PluginData {
   readonly database: Database
+  readonly log: Log
   /** Decoded. */
   readonly settings: unknown
 }

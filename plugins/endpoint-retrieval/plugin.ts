@@ -9,6 +9,7 @@ import {
   Tokens,
 } from "../../core/index.ts"
 import { makeRetrievalEndpoint } from "./api/endpoint.ts"
+import { command } from "./command.ts"
 import type { IngestDeps } from "./ingest/ingest-deps.ts"
 import { ingestHandler, ingestObserver } from "./ingest/ingest-job.ts"
 import { keepUp } from "./ingest/upkeep.ts"
@@ -64,6 +65,7 @@ export const plugin = definePlugin<Settings>({
   ],
   provides: [Tokens.endpoints, Tokens.jobHandlers],
   migrations,
+  commands: [command],
   create: (settings) => {
     const started = makeStarted<IngestDeps>()
     return {

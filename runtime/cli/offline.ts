@@ -90,7 +90,7 @@ const assembleFor = (configFile: string, write: (lines: string) => void) =>
     const masked = Effect.mapError((error: Error) => new Error(config.mask.text(error.message)))
     const destination = { write: (lines: string) => write(config.mask.line(lines)) }
     const log = makeLog({ level: "warn", destination })
-    return { masked, deployment: yield* assemble(config, "command", log) }
+    return { masked, log, deployment: yield* assemble(config, "command", log) }
   })
 
 /**
@@ -117,7 +117,7 @@ export const openOffline: CommandHost["openOffline"] = (configFile, write) =>
 /** Starts the database alone, and brings the tables of the plugin up to date. */
 export const openDatabase: CommandHost["openDatabase"] = (plugin, configFile, write) =>
   Effect.gen(function* () {
-    const { deployment, masked } = yield* assembleFor(configFile, write)
+    const { deployment, log, masked } = yield* assembleFor(configFile, write)
     const named = deployment.order.find((one) => one.plugin.name === plugin)
     if (named === undefined)
       return yield* Effect.fail(
@@ -127,5 +127,5 @@ export const openDatabase: CommandHost["openDatabase"] = (plugin, configFile, wr
     yield* masked(startWanted(deployment, [Tokens.database as Token<unknown>]))
     yield* masked(migratePlugin(deployment, named))
     const database = resolve(deployment.container, Tokens.database)
-    return { database, settings: named.settings }
+    return { database, log, settings: named.settings }
   })
