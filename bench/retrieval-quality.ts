@@ -7,12 +7,13 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { codeInWords } from "./deployment/code.ts"
+import { atOnce } from "./measure/at-once.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { median } from "./measure/rounds.ts"
 import { figure, printTable } from "./measure/table.ts"
 import { type Collection, collect, type Judged } from "./retrieval/collections.ts"
 import { bm25, ndcg } from "./retrieval/ranking.ts"
-import { atOnce, serveRetrieval, upload } from "./retrieval/served.ts"
+import { serveRetrieval, upload } from "./retrieval/served.ts"
 
 const { values } = parseArgs({
   options: {
