@@ -19,6 +19,7 @@ type Extract = (bytes: Bytes, limits: ExtractLimits) => AsyncIterable<Part>
 
 // loaded when they are needed: a process that reads texts never loads the PDF library
 const extractors: Readonly<Partial<Record<Kind, () => Promise<Extract>>>> = {
+  pdf: async () => (await import("./pdf/read-pdf.ts")).readPdf,
   txt: async () => (await import("./plain-text.ts")).plainText,
   md: async () => (await import("./plain-text.ts")).plainText,
 }

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest"
+import { linesOf, makePdf } from "../../testing/make-pdf.ts"
+import { extractParts, type Part } from "../extract-parts.ts"
+
+const read = async (bytes: Uint8Array, maxPages = 100): Promise<readonly Part[]> => {
+  async function* parts() {
+    yield bytes.subarray(0, 100)
+    yield bytes.subarray(100)
+  }
+  const found: Part[] = []
+  for await (const part of extractParts("pdf", parts(), { maxPages })) found.push(part)
+  return found
+}
+const page = (...lines: readonly string[]) => ({ content: linesOf(...lines) })
+
+describe("a PDF", () => {
+  it("gives its pages, with marks, lines, paragraphs and whole words", async () => {
+    const pages = await read(
+      makePdf([
+        page("A first line with a divi-", "ded word.", "", "A paragraph."),
+        page(),
+        page("End."),
+      ]),
+    )
+    expect(pages).toEqual([
+      {
+        page: 1,
+        text: "[Page 1]\nA first line with a divided word.\n\nA paragraph.\n\n",
+        isBlank: false,
+      },
+      { page: 2, text: "[Page 2]\n\n\n", isBlank: true },
+      { page: 3, text: "[Page 3]\nEnd.\n\n", isBlank: false },
+    ])
+  })
+
+  it("fails at the page that is damaged, after those before it", async () => {
+    const damage = (content: Buffer) => content.fill(0x55, 20, 60)
+    const content = linesOf(...Array.from({ length: 30 }, (_, n) => `Line ${n} of ${n * n}`))
+    const pdf = makePdf([page("Fine."), { content, damage }, page("Fine, too.")])
+    await expect(read(pdf)).rejects.toMatchObject({
+      code: "broken",
+      message: "Page 2 of 3 can't be read: the file is damaged.",
+    })
+  })
+
+  it("is refused when it is no PDF, is empty, or has too many pages", async () => {
+    const message = "The file's structure can't be read: the file is damaged."
+    await expect(read(Buffer.from("%PDF-1.7 and nothing"))).rejects.toMatchObject({ message })
+    await expect(read(Buffer.alloc(0))).rejects.toMatchObject({ code: "empty" })
+    const pages = Array.from({ length: 4 }, () => page("Text."))
+    await expect(read(makePdf(pages), 3)).rejects.toMatchObject({
+      code: "too_large",
+      message: "The file has 4 pages, which is more than 3.",
+    })
+  })
+
+  it("is read as viewers do where its table of objects is lost", async () => {
+    const pdf = makePdf([page("Text.")])
+    pdf.write("9999", pdf.indexOf("startxref\n") + 10)
+    expect(await read(pdf)).toMatchObject([{ text: "[Page 1]\nText.\n\n" }])
+  })
+})
