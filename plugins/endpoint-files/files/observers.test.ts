@@ -75,8 +75,8 @@ it("a knowledge file is processed at once where nobody observes files, and waits
 })
 
 it("what was uploaded while nobody observed files is shown once, when somebody does", async () => {
-  const { id } = await run(knowledge())
-  const gone = await run(knowledge())
+  // both at once, so that the pool has two open connections
+  const [{ id }, gone] = await Promise.all([run(knowledge()), run(knowledge())])
   await run(makeFiles(test.deps).remove(uploader, gone.id))
   expect(await run(showUnobserved(test.deps))).toBe(0)
   const { created } = listener()
