@@ -42,8 +42,8 @@ const open = async (url: string) => {
 /** Emptied databases of the embedded server, to be used again: creating one copies 7 MB. */
 const emptied: string[] = []
 
-const makeEmpty = async (server: string): Promise<string> => {
-  const known = emptied.pop()
+const makeEmpty = async (server: string, isReused: boolean): Promise<string> => {
+  const known = isReused ? emptied.pop() : undefined
   if (known !== undefined) return known
   const name = `rakit_test_${randomBytes(8).toString("hex")}`
   await onServer(server, `create database ${name} strategy file_copy`)
@@ -53,18 +53,18 @@ const makeEmpty = async (server: string): Promise<string> => {
 const drop = (server: string, name: string): Promise<void> =>
   onServer(server, `drop database ${name} with (force)`)
 
-const giveBack = async (server: string, name: string, url: string): Promise<void> => {
-  if (process.env[serverVariable]) return drop(server, name)
+const giveBack = async (name: string, url: string): Promise<void> => {
   const others =
     "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
   await onServer(url, `${others}; drop schema public cascade; create schema public`)
   emptied.push(name)
 }
 
-/** Opens an empty database. */
-export const openTestDatabase = async (): Promise<TestDatabase> => {
-  const server = await testServerUrl()
-  const name = await makeEmpty(server)
+/** Opens an empty database, of the test server or another one. */
+export const openTestDatabase = async (other?: string): Promise<TestDatabase> => {
+  const server = other ?? (await testServerUrl())
+  const isReused = other === undefined && !process.env[serverVariable]
+  const name = await makeEmpty(server, isReused)
   const url = new URL(server)
   url.pathname = `/${name}`
   const opened = [await open(url.href)]
@@ -81,7 +81,7 @@ export const openTestDatabase = async (): Promise<TestDatabase> => {
     await Promise.all(opened.map((one) => one.close()))
     await after()
   }
-  const close = () => end(() => giveBack(server, name, url.href))
   const remove = () => end(() => drop(server, name))
+  const close = () => (isReused ? end(() => giveBack(name, url.href)) : remove())
   return { database: opened[0]!.database, url: url.href, openAgain, close, remove }
 }

@@ -66,7 +66,7 @@ const chunks = async (db: AnyDb) => {
       document_no bigint NOT NULL,
       idx int NOT NULL,
       space text NOT NULL,
-      vector bytea STORAGE PLAIN NOT NULL,
+      vector bytea STORAGE MAIN NOT NULL,
       PRIMARY KEY (document_no, space, idx)
     )`.execute(db)
 }

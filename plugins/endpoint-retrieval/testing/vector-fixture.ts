@@ -2,18 +2,18 @@ import { Effect, Exit, Schema, Scope } from "effect"
 import { sql } from "kysely"
 import type { Database, PortError, Tenant, Transaction } from "../../../core/index.ts"
 import { type FakeClock, type FakeLog, fakeClock, fakeLog } from "../../../testing/index.ts"
-import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
+import { openTestDatabase } from "../../../testing/postgres.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { migrations } from "../migrations.ts"
 import { Settings } from "../settings.ts"
-import type { VectorQuery, VectorSpace, VectorStore } from "../vectors/vector-store.ts"
+import type { CheckedVectorStore, VectorQuery, VectorSpace } from "../vectors/vector-store.ts"
 
 export interface VectorFixture {
   readonly deps: RetrievalDeps
   readonly database: Database
   readonly clock: FakeClock
   readonly log: FakeLog
-  readonly store: VectorStore
+  readonly store: CheckedVectorStore
   /** A document with a chunk for each vector, ready in the space. Returns its number. */
   add(owner: Tenant, space: VectorSpace, vectors: readonly Float32Array[]): Promise<bigint>
   /** Takes a document out of all searches. */
@@ -26,7 +26,9 @@ export interface VectorFixture {
   close(): Promise<void>
 }
 
-export type OpenStore = (deps: RetrievalDeps) => Effect.Effect<VectorStore, unknown, Scope.Scope>
+export type OpenStore = (
+  deps: RetrievalDeps,
+) => Effect.Effect<CheckedVectorStore, unknown, Scope.Scope>
 
 let files = 0
 
@@ -72,9 +74,9 @@ const setState = async (
 export const vectorFixture = async (
   openStore: OpenStore,
   settings: object = {},
-  openDatabase: () => Promise<TestDatabase> = openTestDatabase,
+  server?: string,
 ): Promise<VectorFixture> => {
-  const test = await openDatabase()
+  const test = await openTestDatabase(server)
   const { database } = test
   await Effect.runPromise(database.migrate("endpoint-retrieval", migrations))
   const clock = fakeClock()

@@ -1,15 +1,16 @@
 import { Effect, type Scope } from "effect"
+import { sql } from "kysely"
 import type { PortError } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
-import { roundedToHalves, toHalves, unitPrefix } from "./half-floats.ts"
+import { fromHalves, roundedToHalves, toHalves, unitPrefix } from "./half-floats.ts"
 import { byRank, type ScoredChunk } from "./scan/best.ts"
 import type { ScanQuery } from "./scan/row-index.ts"
 import { openScanHost } from "./scan/scan-host.ts"
 import { slabBytes } from "./scan/slabs.ts"
 import { ScanCache } from "./scan-cache.ts"
 import { pagesOf, readPage, readyDocuments, versionOf } from "./stored-vectors.ts"
-import { vectorRows } from "./vector-rows.ts"
-import type { VectorQuery, VectorStore } from "./vector-store.ts"
+import { type VectorColumn, vectorRows } from "./vector-rows.ts"
+import type { CheckedVectorStore, VectorHit, VectorQuery } from "./vector-store.ts"
 
 const scanQuery = ({ vector, space, limit, ranges }: VectorQuery, nowMs: number): ScanQuery => ({
   vector: roundedToHalves(unitPrefix(vector, space.dimensions)),
@@ -25,8 +26,15 @@ const scanQuery = ({ vector, space, limit, ranges }: VectorQuery, nowMs: number)
 })
 
 /** Halves as bytes, little-endian. */
-const encode = (vector: Float32Array, dimensions: number): Buffer =>
-  Buffer.from(toHalves(unitPrefix(vector, dimensions)).buffer)
+const column: VectorColumn<Buffer> = {
+  table: "retrieval_vector",
+  encode: (vector, dimensions) => Buffer.from(toHalves(unitPrefix(vector, dimensions)).buffer),
+  read: sql`vector`,
+  decode: (bytes) => fromHalves(new Uint16Array(new Uint8Array(bytes).buffer)),
+}
+
+const asHits = (hits: readonly ScoredChunk[]): readonly VectorHit[] =>
+  hits.map(({ document, chunk, score }) => ({ document: BigInt(document), index: chunk, score }))
 
 /**
  * Vectors in a plain column, searched by an exact scan in a thread of its own. The accounts that
@@ -37,7 +45,7 @@ export const openScanStore = ({
   clock,
   log,
   settings,
-}: RetrievalDeps): Effect.Effect<VectorStore, never, Scope.Scope> =>
+}: RetrievalDeps): Effect.Effect<CheckedVectorStore, never, Scope.Scope> =>
   Effect.gen(function* () {
     const slabs = Math.floor((settings.cacheMb * 2 ** 20) / slabBytes)
     const link = yield* openScanHost(log, { slabs })
@@ -65,16 +73,12 @@ export const openScanStore = ({
           readAll(asked, query),
         )
       })
+    const exact = (asked: VectorQuery) =>
+      Effect.suspend(() => readAll(asked, scanQuery(asked, clock.nowMs())))
     return {
-      ...vectorRows(database, { table: "retrieval_vector", encode }),
+      ...vectorRows(database, clock.nowMs, column),
       name: "exact scan",
-      search: (asked) =>
-        Effect.map(search(asked), (hits) =>
-          hits.map(({ document, chunk, score }) => ({
-            document: BigInt(document),
-            index: chunk,
-            score,
-          })),
-        ),
+      search: (asked) => Effect.map(search(asked), asHits),
+      exact: (asked) => Effect.map(exact(asked), asHits),
     }
   })

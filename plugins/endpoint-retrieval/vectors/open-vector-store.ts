@@ -1,0 +1,32 @@
+import { Effect, type Scope } from "effect"
+import { PluginError, type PortError } from "../../../core/index.ts"
+import type { RetrievalDeps } from "../deps.ts"
+import { openHalfvecTable } from "./pgvector/halfvec-table.ts"
+import { makeExactStore, openHnswStore } from "./pgvector/pgvector-store.ts"
+import { openScanStore } from "./scan-store.ts"
+import type { CheckedVectorStore } from "./vector-store.ts"
+
+const open = (
+  deps: RetrievalDeps,
+): Effect.Effect<CheckedVectorStore, PluginError | PortError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { database, log, settings } = deps
+    const why = yield* openHalfvecTable(database, log)
+    if (why !== undefined && settings.index === "hnsw")
+      return yield* new PluginError({
+        plugin: "endpoint-retrieval",
+        message: `'index: hnsw' needs pgvector in the database, but ${why}; 'index: exact' does without`,
+      })
+    if (why !== undefined) return yield* openScanStore(deps)
+    return settings.index === "hnsw" ? yield* openHnswStore(deps) : makeExactStore(deps)
+  })
+
+/** Vectors are kept by pgvector where the database has it, and searched by an own scan elsewhere. */
+export const openVectorStore = (
+  deps: RetrievalDeps,
+): Effect.Effect<CheckedVectorStore, PluginError | PortError, Scope.Scope> =>
+  Effect.tap(open(deps), ({ name }) =>
+    Effect.sync(() =>
+      deps.log.info("retrieval.vectors_opened", "vectors are kept and searched", { by: name }),
+    ),
+  )

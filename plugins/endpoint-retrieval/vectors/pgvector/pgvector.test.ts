@@ -1,0 +1,104 @@
+import { Effect } from "effect"
+import { describe, expect, it, vi } from "vitest"
+import { vectorFixture } from "../../testing/vector-fixture.ts"
+import { vectorStoreContract } from "../../testing/vector-store-contract.ts"
+import { openVectorStore } from "../open-vector-store.ts"
+import { openScanStore } from "../scan-store.ts"
+import type { VectorSpace } from "../vector-store.ts"
+import { openHalfvecTable } from "./halfvec-table.ts"
+import { makeExactStore, openHnswStore } from "./pgvector-store.ts"
+
+// a server whose user may make the extension
+const server = process.env.RAKIT_TEST_PGVECTOR_URL
+
+const space: VectorSpace = { id: 'it\'s a "space"', dimensions: 16 }
+const someVectors = (count: number) =>
+  Array.from({ length: count }, () => Float32Array.from({ length: 16 }, () => Math.random() - 0.5))
+const [mine, theirs] = (["mine", "theirs"] as const).map(
+  (account) => ({ account, mode: "live" }) as const,
+)
+const documentsOf = (hits: readonly (readonly [bigint, number, number])[]) => [
+  ...new Set(hits.map(([document]) => document)),
+]
+
+describe.skipIf(!server)("with pgvector", () => {
+  vectorStoreContract("the exact search of pgvector", () =>
+    vectorFixture(openVectorStore, {}, server),
+  )
+  vectorStoreContract("the HNSW index of pgvector", () =>
+    vectorFixture(openVectorStore, { index: "hnsw" }, server),
+  )
+
+  it("large accounts are searched by an index, which finds nearly all, and nothing of others", async () => {
+    const open: typeof openVectorStore = (deps) =>
+      Effect.andThen(openHalfvecTable(deps.database, deps.log), openHnswStore(deps, { from: 500 }))
+    const fixture = await vectorFixture(open, { index: "hnsw" }, server)
+    const { add, hide, search, log, store } = fixture
+    try {
+      const own = [
+        await add(mine!, space, someVectors(600)),
+        await add(mine!, space, someVectors(600)),
+      ]
+      const other = await add(theirs!, space, someVectors(1500))
+      const query = { tenant: mine!, space, limit: 20 }
+      await search({ ...query, vector: someVectors(1)[0]! })
+      await vi.waitUntil(
+        () => log.lines.some(({ event }) => event.startsWith("retrieval.index_")),
+        {
+          timeout: 15_000,
+        },
+      )
+      let shared = 0
+      for (const vector of someVectors(20)) {
+        const hits = await search({ ...query, vector })
+        expect(documentsOf(hits).every((document) => own.includes(document))).toBe(true)
+        const exact = await Effect.runPromise(store.exact({ ...query, vector }))
+        const same = exact.filter(({ document, index }) =>
+          hits.some(([no, idx]) => no === document && idx === index),
+        )
+        shared += same.length
+      }
+      expect(shared / 400).toBeGreaterThan(0.95)
+      expect(log.lines.filter(({ event }) => event === "retrieval.index_failed")).toEqual([])
+      await hide(own[0]!)
+      const [vector] = someVectors(1)
+      expect(documentsOf(await search({ ...query, vector: vector! }))).toEqual([own[1]])
+      await hide(other)
+      expect(await search({ ...query, tenant: theirs!, vector: vector! })).toEqual([])
+    } finally {
+      await fixture.close()
+    }
+  })
+
+  it("vectors that were kept without it are moved into its columns", async () => {
+    const fixture = await vectorFixture(openScanStore, {}, server)
+    try {
+      const vectors = someVectors(1200)
+      await fixture.add(mine!, space, vectors)
+      const query = { tenant: mine!, space, vector: vectors[700]!, limit: 1 }
+      const before = await Effect.runPromise(fixture.store.search(query))
+      expect(
+        await Effect.runPromise(openHalfvecTable(fixture.database, fixture.log)),
+      ).toBeUndefined()
+      expect(fixture.log.lines).toMatchObject([
+        { event: "retrieval.vectors_moved", fields: { moved: 1200 } },
+      ])
+      const [hit] = await Effect.runPromise(makeExactStore(fixture.deps).search(query))
+      expect(hit).toEqual({ ...before[0], score: expect.closeTo(before[0]!.score, 3) })
+    } finally {
+      await fixture.close()
+    }
+  })
+})
+
+it("a database without pgvector is searched by the own scan, and has no HNSW", async () => {
+  const fixture = await vectorFixture(openVectorStore)
+  try {
+    if (fixture.store.name !== "exact scan") return
+    await expect(vectorFixture(openVectorStore, { index: "hnsw" })).rejects.toThrow(
+      /'index: hnsw' needs pgvector/,
+    )
+  } finally {
+    await fixture.close()
+  }
+})
