@@ -4,6 +4,7 @@ import {
   definePlugin,
   type JobHandler,
   makeStarted,
+  type PluginError,
   provide,
   resolve,
   Tokens,
@@ -16,12 +17,12 @@ import { keepUp } from "./ingest/upkeep.ts"
 import { migrations } from "./migrations.ts"
 import { makeTextReader } from "./reading/text-reader.ts"
 import { Settings } from "./settings.ts"
-import { openScanStore } from "./vectors/scan-store.ts"
+import { openVectorStore } from "./vectors/open-vector-store.ts"
 
 const openDeps = (
   container: DependencyContainer,
   settings: Settings,
-): Effect.Effect<IngestDeps, never, Scope.Scope> =>
+): Effect.Effect<IngestDeps, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
     const base = {
       database: resolve(container, Tokens.database),
@@ -40,7 +41,7 @@ const openDeps = (
       ids: resolve(container, Tokens.ids),
       metrics: resolve(container, Tokens.metrics),
       reader: makeTextReader(settings.chunkCharacters),
-      vectors: yield* openScanStore(base),
+      vectors: yield* openVectorStore(base),
     }
   })
 

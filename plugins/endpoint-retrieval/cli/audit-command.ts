@@ -1,7 +1,7 @@
 import { Cause, Effect, Exit, Option } from "effect"
 import type { CommandHost, RunCommand } from "../../../core/index.ts"
 import type { Settings } from "../settings.ts"
-import { openScanStore } from "../vectors/scan-store.ts"
+import { openVectorStore } from "../vectors/open-vector-store.ts"
 import { type Audit, audit } from "./audit.ts"
 import { auditJson, auditText, isSoundAudit } from "./audit-text.ts"
 
@@ -19,7 +19,7 @@ const run = (
         write,
       )
       const deps = { database, clock, log, settings: settings as Settings }
-      return yield* audit(deps, yield* openScanStore(deps), account)
+      return yield* audit(deps, yield* openVectorStore(deps), account)
     }),
   )
 

@@ -6,14 +6,14 @@ import { openTestDatabase } from "../../../testing/postgres.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { migrations } from "../migrations.ts"
 import { Settings } from "../settings.ts"
-import type { CheckedVectorStore, VectorQuery, VectorSpace } from "../vectors/vector-store.ts"
+import type { VectorQuery, VectorSpace, VectorStore } from "../vectors/vector-store.ts"
 
 export interface VectorFixture {
   readonly deps: RetrievalDeps
   readonly database: Database
   readonly clock: FakeClock
   readonly log: FakeLog
-  readonly store: CheckedVectorStore
+  readonly store: VectorStore
   /** A document with a chunk for each vector, ready in the space. Returns its number. */
   add(owner: Tenant, space: VectorSpace, vectors: readonly Float32Array[]): Promise<bigint>
   /** Takes a document out of all searches. */
@@ -26,9 +26,7 @@ export interface VectorFixture {
   close(): Promise<void>
 }
 
-export type OpenStore = (
-  deps: RetrievalDeps,
-) => Effect.Effect<CheckedVectorStore, unknown, Scope.Scope>
+export type OpenStore = (deps: RetrievalDeps) => Effect.Effect<VectorStore, unknown, Scope.Scope>
 
 let files = 0
 

@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Tenant } from "../../../core/index.ts"
 import type { VectorSpace } from "../vectors/vector-store.ts"
@@ -137,27 +136,6 @@ export const vectorStoreContract = (name: string, open: () => Promise<VectorFixt
       expect(await missing(next)).toEqual([0, 3])
       await transaction((tx) => store.remove(one, tx))
       expect(await missing(next)).toEqual([0, 1, 2, 3])
-    })
-
-    it("gives samples, finds vectors of chunks that are gone, and compares with all", async () => {
-      const tenant = someone()
-      const one = await fixture.add(tenant, space, [at(0), at(10), at(20)])
-      const { store, database } = fixture
-      const run = Effect.runPromise
-      const query = { tenant, space, vector: at(1), limit: 2 }
-      expect(await run(store.exact(query))).toEqual(await run(store.search(query)))
-      const [sample, ...others] = await run(store.sample(tenant, space, 1))
-      expect([sample!.length, others]).toEqual([2, []])
-      expect((await run(store.exact({ ...query, vector: sample! })))[0]?.score).toBeCloseTo(1, 2)
-      expect(await run(store.orphans(one - 1n, 9))).toEqual([])
-      await sql`DELETE FROM retrieval_chunk WHERE document_no = ${one} AND idx > 0`.execute(
-        database.queries(),
-      )
-      expect(await run(store.orphans(one - 1n, 9))).toEqual([
-        { document: one, space: space.id, count: 2 },
-      ])
-      await run(store.removeOrphans(one))
-      expect(await run(store.orphans(one - 1n, 9))).toEqual([])
     })
 
     it("keeps nothing of a transaction that fails", async () => {

@@ -43,8 +43,6 @@ export const floatOfHalf = Float32Array.from({ length: 65_536 }, (_, half) => fl
 /** Numbers within -1 to 1 as halves. */
 export const toHalves = (vector: Float32Array): Uint16Array => Uint16Array.from(vector, halfOf)
 
-export const fromHalves = (halves: Uint16Array): Float32Array =>
-  Float32Array.from(halves, (half) => floatOfHalf[half]!)
-
 /** Numbers within -1 to 1, each as the half that is nearest to it. */
-export const roundedToHalves = (vector: Float32Array): Float32Array => fromHalves(toHalves(vector))
+export const roundedToHalves = (vector: Float32Array): Float32Array =>
+  Float32Array.from(toHalves(vector), (half) => floatOfHalf[half]!)

@@ -4,17 +4,19 @@ import type { RetrievalDeps } from "../deps.ts"
 import { openHalfvecTable } from "./pgvector/halfvec-table.ts"
 import { makeExactStore, openHnswStore } from "./pgvector/pgvector-store.ts"
 import { openScanStore } from "./scan-store.ts"
-import type { CheckedVectorStore } from "./vector-store.ts"
+import type { VectorStore } from "./vector-store.ts"
+
+const plugin = "endpoint-retrieval"
 
 const open = (
   deps: RetrievalDeps,
-): Effect.Effect<CheckedVectorStore, PluginError | PortError, Scope.Scope> =>
+): Effect.Effect<VectorStore, PluginError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { database, log, settings } = deps
     const why = yield* openHalfvecTable(database, log)
     if (why !== undefined && settings.index === "hnsw")
       return yield* new PluginError({
-        plugin: "endpoint-retrieval",
+        plugin,
         message: `'index: hnsw' needs pgvector in the database, but ${why}; 'index: exact' does without`,
       })
     if (why !== undefined) return yield* openScanStore(deps)
@@ -24,9 +26,14 @@ const open = (
 /** Vectors are kept by pgvector where the database has it, and searched by an own scan elsewhere. */
 export const openVectorStore = (
   deps: RetrievalDeps,
-): Effect.Effect<CheckedVectorStore, PluginError | PortError, Scope.Scope> =>
-  Effect.tap(open(deps), ({ name }) =>
-    Effect.sync(() =>
-      deps.log.info("retrieval.vectors_opened", "vectors are kept and searched", { by: name }),
+): Effect.Effect<VectorStore, PluginError, Scope.Scope> =>
+  open(deps).pipe(
+    Effect.catchTag("PortError", (cause) =>
+      Effect.fail(new PluginError({ plugin, message: cause.message, cause })),
+    ),
+    Effect.tap(({ name }) =>
+      Effect.sync(() =>
+        deps.log.debug("retrieval.vectors_opened", "vectors are kept and searched", { by: name }),
+      ),
     ),
   )

@@ -1,8 +1,7 @@
 import { Effect, type Scope } from "effect"
-import { sql } from "kysely"
 import type { PortError } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
-import { fromHalves, roundedToHalves, toHalves, unitPrefix } from "./half-floats.ts"
+import { roundedToHalves, toHalves, unitPrefix } from "./half-floats.ts"
 import { byRank, type ScoredChunk } from "./scan/best.ts"
 import type { ScanQuery } from "./scan/row-index.ts"
 import { openScanHost } from "./scan/scan-host.ts"
@@ -10,7 +9,7 @@ import { slabBytes } from "./scan/slabs.ts"
 import { ScanCache } from "./scan-cache.ts"
 import { pagesOf, readPage, readyDocuments, versionOf } from "./stored-vectors.ts"
 import { type VectorColumn, vectorRows } from "./vector-rows.ts"
-import type { CheckedVectorStore, VectorHit, VectorQuery } from "./vector-store.ts"
+import type { VectorHit, VectorQuery, VectorStore } from "./vector-store.ts"
 
 const scanQuery = ({ vector, space, limit, ranges }: VectorQuery, nowMs: number): ScanQuery => ({
   vector: roundedToHalves(unitPrefix(vector, space.dimensions)),
@@ -26,11 +25,9 @@ const scanQuery = ({ vector, space, limit, ranges }: VectorQuery, nowMs: number)
 })
 
 /** Halves as bytes, little-endian. */
-const column: VectorColumn<Buffer> = {
+const column: VectorColumn = {
   table: "retrieval_vector",
   encode: (vector, dimensions) => Buffer.from(toHalves(unitPrefix(vector, dimensions)).buffer),
-  read: sql`vector`,
-  decode: (bytes) => fromHalves(new Uint16Array(new Uint8Array(bytes).buffer)),
 }
 
 const asHits = (hits: readonly ScoredChunk[]): readonly VectorHit[] =>
@@ -45,7 +42,7 @@ export const openScanStore = ({
   clock,
   log,
   settings,
-}: RetrievalDeps): Effect.Effect<CheckedVectorStore, never, Scope.Scope> =>
+}: RetrievalDeps): Effect.Effect<VectorStore, never, Scope.Scope> =>
   Effect.gen(function* () {
     const slabs = Math.floor((settings.cacheMb * 2 ** 20) / slabBytes)
     const link = yield* openScanHost(log, { slabs })
@@ -73,12 +70,9 @@ export const openScanStore = ({
           readAll(asked, query),
         )
       })
-    const exact = (asked: VectorQuery) =>
-      Effect.suspend(() => readAll(asked, scanQuery(asked, clock.nowMs())))
     return {
-      ...vectorRows(database, clock.nowMs, column),
+      ...vectorRows(database, column),
       name: "exact scan",
       search: (asked) => Effect.map(search(asked), asHits),
-      exact: (asked) => Effect.map(exact(asked), asHits),
     }
   })

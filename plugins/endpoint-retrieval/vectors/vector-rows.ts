@@ -1,14 +1,12 @@
 import { Effect } from "effect"
 import { type RawBuilder, sql } from "kysely"
 import type { Database, PortError, Tenant, Transaction } from "../../../core/index.ts"
-import type { CheckedVectorStore, OrphanVectors, VectorSpace, VectorStore } from "./vector-store.ts"
+import type { VectorSpace, VectorStore } from "./vector-store.ts"
 
-/** Where vectors are kept, how a statement writes one, and what it reads of one. */
-export interface VectorColumn<Read> {
+/** Where vectors are kept, and how a statement writes one. */
+export interface VectorColumn {
   readonly table: "retrieval_vector" | "retrieval_halfvec"
   encode(vector: Float32Array, dimensions: number): unknown
-  readonly read: RawBuilder<Read>
-  decode(read: Read): Float32Array
 }
 
 const rowsAtOnce = 500
@@ -22,25 +20,21 @@ export const readyIn = (
   SELECT no FROM retrieval_document WHERE account = ${account} AND mode = ${mode} AND state = 'ready'
     AND space = ${id} AND dimensions = ${dimensions} AND expires_at > ${new Date(nowMs)}`
 
-type Run = <Row>(
-  statement: RawBuilder<Row>,
-  tx?: Transaction,
-) => Effect.Effect<readonly Row[], PortError>
-
 const runIn =
-  (database: Database): Run =>
-  (statement, tx) =>
+  (database: Database) =>
+  <Row>(statement: RawBuilder<Row>, tx?: Transaction): Effect.Effect<readonly Row[], PortError> =>
     Effect.map(
       database.run(() => statement.execute(database.queries(tx))),
       ({ rows }) => rows,
     )
 
-/** Writing vectors, and what ingest asks. */
-const writing = <Read>(
-  run: Run,
-  { table, encode }: VectorColumn<Read>,
+/** What stores of vectors in a table have in common. */
+export const vectorRows = (
+  database: Database,
+  { table, encode }: VectorColumn,
 ): Pick<VectorStore, "put" | "missing" | "remove"> => {
   const name = sql.table(table)
+  const run = runIn(database)
   const insert = (
     document: bigint,
     { id, dimensions }: VectorSpace,
@@ -86,45 +80,4 @@ const writing = <Read>(
         ),
       ),
   }
-}
-
-/** What audits and checks ask. */
-const checking = <Read>(
-  run: Run,
-  nowMs: () => number,
-  { table, read, decode }: VectorColumn<Read>,
-): Pick<CheckedVectorStore, "sample" | "orphans" | "removeOrphans"> => {
-  const name = sql.table(table)
-  const isOrphan = sql`NOT EXISTS (
-    SELECT FROM retrieval_chunk AS chunk WHERE chunk.document_no = stored.document_no AND chunk.idx = stored.idx
-  )`
-  return {
-    sample: (tenant, space, limit) =>
-      Effect.map(
-        run(sql<{ readonly read: Read }>`
-          SELECT ${read} AS read FROM ${name}
-          WHERE document_no IN (${readyIn(tenant, space, nowMs())}) AND space = ${space.id}
-          ORDER BY random() LIMIT ${limit}`),
-        (rows) => rows.map((row) => decode(row.read)),
-      ),
-    orphans: (after, limit) =>
-      run(sql<OrphanVectors>`
-        SELECT document_no AS document, space, count(*)::int AS count FROM ${name} AS stored
-        WHERE document_no > ${after} AND ${isOrphan}
-        GROUP BY document_no, space ORDER BY document_no, space LIMIT ${limit}`),
-    removeOrphans: (document) =>
-      Effect.asVoid(
-        run(sql`DELETE FROM ${name} AS stored WHERE document_no = ${document} AND ${isOrphan}`),
-      ),
-  }
-}
-
-/** What stores of vectors in a table have in common. */
-export const vectorRows = <Read>(
-  database: Database,
-  nowMs: () => number,
-  column: VectorColumn<Read>,
-) => {
-  const run = runIn(database)
-  return { ...writing(run, column), ...checking(run, nowMs, column) }
 }

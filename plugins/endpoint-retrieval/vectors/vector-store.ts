@@ -29,12 +29,6 @@ export interface VectorHit {
   readonly score: number
 }
 
-export interface OrphanVectors {
-  readonly document: bigint
-  readonly space: string
-  readonly count: number
-}
-
 /**
  * The vectors of chunks. Searches only documents that are `ready`, unexpired and of the tenant,
  * whatever `ranges` name.
@@ -60,19 +54,4 @@ export interface VectorStore {
   search(query: VectorQuery): Effect.Effect<readonly VectorHit[], PortError>
   /** Deletes a document's vectors, but those in the space `except`. */
   remove(document: bigint, tx: Transaction, except?: VectorSpace): Effect.Effect<void, PortError>
-}
-
-/** A store that can be checked, for `rakit retrieval audit` and `rakit fsck`. */
-export interface CheckedVectorStore extends VectorStore {
-  /** As `search`, by comparing with every vector: to find out what an index misses. */
-  exact(query: VectorQuery): Effect.Effect<readonly VectorHit[], PortError>
-  /** Some vectors of the tenant's ready documents, to search for. */
-  sample(
-    tenant: Tenant,
-    space: VectorSpace,
-    limit: number,
-  ): Effect.Effect<readonly Float32Array[], PortError>
-  /** Vectors of chunks that do not exist, by document and space, of documents after `after`. */
-  orphans(after: bigint, limit: number): Effect.Effect<readonly OrphanVectors[], PortError>
-  removeOrphans(document: bigint): Effect.Effect<void, PortError>
 }

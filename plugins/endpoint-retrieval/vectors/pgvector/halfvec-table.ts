@@ -6,7 +6,7 @@ import { floatOfHalf } from "../half-floats.ts"
 // biome-ignore lint/suspicious/noExplicitAny: a migration knows no types
 type AnyDb = Kysely<any>
 
-/** Of an index by iterative scans, on which filters by tenant depend. */
+/** The first with iterative scans of an index, on which filters by tenant depend. */
 const neededVersion = [0, 8] as const
 
 const migrations: Migrations = {

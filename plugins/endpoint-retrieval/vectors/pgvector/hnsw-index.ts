@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Cause, Effect, type Scope } from "effect"
+import { Cause, Effect, Scope } from "effect"
 import { sql } from "kysely"
 import type { Database, Log, PortError } from "../../../../core/index.ts"
 import type { VectorSpace } from "../vector-store.ts"
@@ -89,7 +89,8 @@ export const makeHnswIndices = (
           ),
         ),
         Effect.ensuring(Effect.sync(() => void building.delete(name))),
-        Effect.forkIn(scope),
+        Effect.forkScoped,
+        Scope.provide(scope),
       )
     }
     return {

@@ -4,13 +4,7 @@ import type { Database, PortError, Transaction } from "../../../../core/index.ts
 import type { RetrievalDeps } from "../../deps.ts"
 import { roundedToHalves, unitPrefix } from "../half-floats.ts"
 import { readyIn, type VectorColumn, vectorRows } from "../vector-rows.ts"
-import type {
-  CheckedVectorStore,
-  ChunkRange,
-  VectorHit,
-  VectorQuery,
-  VectorStore,
-} from "../vector-store.ts"
+import type { ChunkRange, VectorHit, VectorQuery, VectorStore } from "../vector-store.ts"
 import { indexedBy, makeHnswIndices } from "./hnsw-index.ts"
 
 /** Smaller accounts are searched exactly: that is quicker than to look for them in an index of all. */
@@ -103,26 +97,18 @@ const chunksOf = (
     ({ rows }) => Number(rows[0]!.chunks),
   )
 
-const encode = (vector: Float32Array, dimensions: number) =>
-  sql`${textOf(roundedToHalves(unitPrefix(vector, dimensions)))}::halfvec`
-
-const column: VectorColumn<string> = {
+const column: VectorColumn = {
   table: "retrieval_halfvec",
-  encode,
-  read: sql`vector::text`,
-  decode: (text) => Float32Array.from(JSON.parse(text) as readonly number[]),
+  encode: (vector, dimensions) =>
+    sql`${textOf(roundedToHalves(unitPrefix(vector, dimensions)))}::halfvec`,
 }
 
 /** Vectors in columns of pgvector, searched by an exact scan of the database. */
-export const makeExactStore = ({ database, clock }: RetrievalDeps): CheckedVectorStore => {
-  const search: VectorStore["search"] = (query) => exactly(database, query, clock.nowMs())
-  return {
-    ...vectorRows(database, clock.nowMs, column),
-    name: "pgvector exact",
-    search,
-    exact: search,
-  }
-}
+export const makeExactStore = ({ database, clock }: RetrievalDeps): VectorStore => ({
+  ...vectorRows(database, column),
+  name: "pgvector exact",
+  search: (query) => exactly(database, query, clock.nowMs()),
+})
 
 /**
  * As the exact store; all that a large account has is searched by an HNSW index (Malkov and
@@ -131,7 +117,7 @@ export const makeExactStore = ({ database, clock }: RetrievalDeps): CheckedVecto
 export const openHnswStore = (
   deps: RetrievalDeps,
   { from = hnswFrom } = {},
-): Effect.Effect<CheckedVectorStore, never, Scope.Scope> =>
+): Effect.Effect<VectorStore, never, Scope.Scope> =>
   Effect.map(makeHnswIndices(deps.database, deps.log), (indices) => {
     const { database, clock } = deps
     const exact = makeExactStore(deps)

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { describe, expect, it, vi } from "vitest"
-import { vectorFixture } from "../../testing/vector-fixture.ts"
+import { type OpenStore, vectorFixture } from "../../testing/vector-fixture.ts"
 import { vectorStoreContract } from "../../testing/vector-store-contract.ts"
 import { openVectorStore } from "../open-vector-store.ts"
 import { openScanStore } from "../scan-store.ts"
@@ -30,10 +30,11 @@ describe.skipIf(!server)("with pgvector", () => {
   )
 
   it("large accounts are searched by an index, which finds nearly all, and nothing of others", async () => {
-    const open: typeof openVectorStore = (deps) =>
+    const open: OpenStore = (deps) =>
       Effect.andThen(openHalfvecTable(deps.database, deps.log), openHnswStore(deps, { from: 500 }))
     const fixture = await vectorFixture(open, { index: "hnsw" }, server)
-    const { add, hide, search, log, store } = fixture
+    const { add, hide, search, log } = fixture
+    const exactStore = makeExactStore(fixture.deps)
     try {
       const own = [
         await add(mine!, space, someVectors(600)),
@@ -52,7 +53,7 @@ describe.skipIf(!server)("with pgvector", () => {
       for (const vector of someVectors(20)) {
         const hits = await search({ ...query, vector })
         expect(documentsOf(hits).every((document) => own.includes(document))).toBe(true)
-        const exact = await Effect.runPromise(store.exact({ ...query, vector }))
+        const exact = await Effect.runPromise(exactStore.search({ ...query, vector }))
         const same = exact.filter(({ document, index }) =>
           hits.some(([no, idx]) => no === document && idx === index),
         )
