@@ -32,7 +32,7 @@ export const CreateBatch = Schema.Struct({
   input_file_id: Schema.String.annotate({ description: "A file with the purpose `batch_input`." }),
   endpoint: Schema.String.annotate({
     description:
-      "The one that every line targets: /v1/chat/completions, /v1/embeddings or /v1/rerank, as far as this deployment has them.",
+      "The one that every line targets: /v1/chat/completions, /v1/embeddings, /v1/rerank or /v1/retrieval, as far as this deployment has them.",
   }),
   completion_window: optional(Schema.Literal("24h")).annotate({ default: "24h" }),
   metadata: optional(
