@@ -18,10 +18,17 @@ export interface ExtractLimits {
 type Extract = (bytes: Bytes, limits: ExtractLimits) => AsyncIterable<Part>
 
 // loaded when they are needed: a process that reads texts never loads the PDF library
-const extractors: Readonly<Partial<Record<Kind, () => Promise<Extract>>>> = {
+const plain = async () => (await import("./plain-text.ts")).plainText
+const html = async () => (await import("./markup/read-html.ts")).readHtml
+
+const extractors: Readonly<Record<Kind, () => Promise<Extract>>> = {
   pdf: async () => (await import("./pdf/read-pdf.ts")).readPdf,
-  txt: async () => (await import("./plain-text.ts")).plainText,
-  md: async () => (await import("./plain-text.ts")).plainText,
+  docx: async () => (await import("./markup/read-docx.ts")).readDocx,
+  csv: async () => (await import("./read-csv.ts")).readCsv,
+  html,
+  htm: html,
+  txt: plain,
+  md: plain,
 }
 
 // PostgreSQL stores no zero characters, and no halves of surrogate pairs
@@ -33,6 +40,6 @@ export async function* extractParts(
   bytes: Bytes,
   limits: ExtractLimits,
 ): AsyncGenerator<Part> {
-  const extract = await extractors[kind]!()
+  const extract = await extractors[kind]()
   for await (const part of extract(bytes, limits)) yield { ...part, text: storable(part.text) }
 }

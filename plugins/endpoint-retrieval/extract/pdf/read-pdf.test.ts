@@ -1,16 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { linesOf, makePdf } from "../../testing/make-pdf.ts"
-import { extractParts, type Part } from "../extract-parts.ts"
+import { partsOf } from "../../testing/read-parts.ts"
 
-const read = async (bytes: Uint8Array, maxPages = 100): Promise<readonly Part[]> => {
-  async function* parts() {
-    yield bytes.subarray(0, 100)
-    yield bytes.subarray(100)
-  }
-  const found: Part[] = []
-  for await (const part of extractParts("pdf", parts(), { maxPages })) found.push(part)
-  return found
-}
+const read = (bytes: Uint8Array, maxPages?: number) => partsOf("pdf", bytes, maxPages)
 const page = (...lines: readonly string[]) => ({ content: linesOf(...lines) })
 
 describe("a PDF", () => {

@@ -3,6 +3,7 @@ import { dirname, join, sep } from "node:path"
 import type { PDFDocumentProxy, PDFPageProxy, TextItem } from "pdfjs-dist/types/src/display/api.js"
 import type { Bytes, ExtractLimits, Part } from "../extract-parts.ts"
 import { ReadFailure } from "../read-failure.ts"
+import { wholeOf } from "../whole-of.ts"
 import { PageText } from "./page-text.ts"
 
 /** What the library uses for drawing alone, without which it does not load. */
@@ -18,18 +19,6 @@ const loadLibrary = async () => {
 
 const library = dirname(createRequire(import.meta.url).resolve("pdfjs-dist/package.json"))
 const folderOf = (name: string) => join(library, name) + sep
-
-const wholeOf = async (bytes: Bytes): Promise<Uint8Array> => {
-  const parts: Uint8Array[] = []
-  for await (const part of bytes) parts.push(part)
-  const whole = new Uint8Array(parts.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.byteLength
-  }
-  return whole
-}
 
 const damaged = (where: string) =>
   new ReadFailure("broken", `${where} can't be read: the file is damaged.`)
