@@ -15,7 +15,7 @@ import type { IngestDeps } from "./ingest/ingest-deps.ts"
 import { ingestHandler, ingestObserver } from "./ingest/ingest-job.ts"
 import { keepUp } from "./ingest/upkeep.ts"
 import { migrations } from "./migrations.ts"
-import { makeTextReader } from "./reading/text-reader.ts"
+import { makeDocumentReader } from "./reading/document-reader.ts"
 import { Settings } from "./settings.ts"
 import { openVectorStore } from "./vectors/open-vector-store.ts"
 
@@ -40,7 +40,18 @@ const openDeps = (
       catalogue: resolve(container, Tokens.catalogue),
       ids: resolve(container, Tokens.ids),
       metrics: resolve(container, Tokens.metrics),
-      reader: makeTextReader(settings.chunkCharacters),
+      reader: yield* makeDocumentReader({
+        log: base.log,
+        processes: settings.ingestsAtOnce,
+        memoryMb: settings.extractionMb,
+        limitMs: settings.extractionSeconds * 1000,
+        limits: {
+          chunkCharacters: settings.chunkCharacters,
+          chunkOverlap: settings.chunkOverlap,
+          maxChunks: settings.maxChunksPerFile,
+          maxPages: settings.maxPages,
+        },
+      }),
       vectors: yield* openVectorStore(base),
     }
   })

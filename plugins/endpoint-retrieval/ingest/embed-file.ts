@@ -65,12 +65,19 @@ const voided = ({ billing }: IngestDeps, { settlement }: PaidIngest) =>
     billing.settle([{ ...settlement, outcome: "voided", costMicros: 0n, httpStatus: 500 }]),
   )
 
+/** A hold does not last as long as many hours of work: it is made anew for the settlement. */
+const heldStill = (deps: IngestDeps, row: DocumentRow, held: PaidIngest) =>
+  deps.clock.nowMs() < held.heldUntilMs
+    ? Effect.succeed(held)
+    : Effect.andThen(voided(deps, held), paidIngest(deps, row, Effect.void))
+
 export const embedFile = (
   deps: IngestDeps,
   row: DocumentRow,
 ): Effect.Effect<DocumentRow, ApiError | PortError | IngestFailure | Superseded> =>
   Effect.gen(function* () {
-    const paid = yield* paidIngest(deps, row, Effect.asVoid(embedRest(deps, row)))
+    const held = yield* paidIngest(deps, row, Effect.asVoid(embedRest(deps, row)))
+    const paid = yield* heldStill(deps, row, held)
     return yield* Effect.tapError(finish(deps, row, paid), (error) =>
       error._tag === "Superseded" ? voided(deps, paid) : Effect.void,
     )

@@ -4,20 +4,25 @@ import {
   apiError,
   type Caller,
   type CallInput,
-  type CallPath,
   defineEndpoint,
   type Endpoint,
-  type PortError,
+  PortError,
+  type Settlement,
   usageOf,
 } from "../../../core/index.ts"
-import { type Superseded, tenantOf } from "../documents/claim.ts"
+import type { Superseded } from "../documents/claim.ts"
 import { IngestFailure } from "../reading/document-reader.ts"
 import type { DocumentRow } from "../tables.ts"
-import { refusalOf, tryAgain } from "./failure.ts"
+import { refusalOf } from "./failure.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
 
 type Work = Effect.Effect<void, ApiError | PortError | IngestFailure | Superseded>
-export type PaidIngest = Effect.Success<ReturnType<CallPath["runUnsettled"]>>
+
+export interface PaidIngest {
+  readonly settlement: Settlement
+  /** When the hold may be over, in Unix ms: what was held may be spent from then on. */
+  readonly heldUntilMs: number
+}
 
 /** A call without a route: the whole file at the model's price for tokens. */
 const ingestEndpoint = (
@@ -40,7 +45,7 @@ const ingestEndpoint = (
         bound: { [model]: usage },
         run: Effect.map(work, () => {
           context.meter(model, usage)
-          return { status: 200, json: {} }
+          return { status: 200, json: context.deadlineMs }
         }),
       }),
   })
@@ -63,6 +68,13 @@ const isOnlyHeld = (
     return (spent.get(caller.keyId) ?? 0n) + costMicros <= cap
   })
 
+/** Other calls, of other files maybe, end: the file waits. */
+const moneyIsHeld = new PortError({
+  port: "billing",
+  message: "what is left of the balance is held by other calls",
+  why: "busy",
+})
+
 const noMoney = ({ tokens }: DocumentRow): IngestFailure =>
   new IngestFailure({
     code: "insufficient_quota",
@@ -77,7 +89,8 @@ const callerOf = (
     ? Effect.fail(
         new IngestFailure({
           code: "not_permitted",
-          message: "The file was uploaded without an API key, so nobody pays for it.",
+          message:
+            "It is not known which API key uploaded this file, so nobody pays for it. Upload it again.",
         }),
       )
     : identity.resume(key_id)
@@ -108,20 +121,24 @@ export const paidIngest = (
     })
     const endpoint = ingestEndpoint(model, row, noted)
     const input = {
-      caller: { ...caller, tenant: tenantOf(row) },
+      caller,
       body: null,
       requestId: row.file_id,
       priority: "batch",
       priceFactor: 1,
       parent: row.file_id,
     } as const
-    return yield* Effect.catchTag(callPath.runUnsettled(endpoint, input), "ApiError", (error) =>
-      Effect.gen(function* () {
-        if (ended) return yield* ended
-        if (error.code !== "insufficient_quota") return yield* error
-        if (yield* isOnlyHeld(deps, endpoint, input))
-          return yield* tryAgain("what is left is held by other calls")
-        return yield* noMoney(row)
+    const refused = Effect.fnUntraced(function* (error: ApiError) {
+      if (ended) return yield* Effect.fail(ended)
+      if (error.code !== "insufficient_quota") return yield* error
+      return yield* (yield* isOnlyHeld(deps, endpoint, input)) ? moneyIsHeld : noMoney(row)
+    })
+    const paid = callPath.runUnsettled(endpoint, input)
+    return yield* Effect.map(
+      Effect.catchTag(paid, "ApiError", refused),
+      ({ settlement, reply }): PaidIngest => ({
+        settlement,
+        heldUntilMs: Number("json" in reply ? reply.json : 0),
       }),
     )
   }).pipe(

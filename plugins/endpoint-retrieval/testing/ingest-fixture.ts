@@ -1,5 +1,6 @@
 import { Effect, Schema, Stream } from "effect"
 import { sql } from "kysely"
+import { afterAll } from "vitest"
 import { makeCallPath, makeIds } from "../../../core/index.ts"
 import {
   type FakeEmbedScript,
@@ -11,16 +12,17 @@ import {
   fakeMetrics,
   fakeQueue,
 } from "../../../testing/index.ts"
-import { openTestDatabase } from "../../../testing/postgres.ts"
+import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
 import type { IngestDeps } from "../ingest/ingest-deps.ts"
 import { ingestObserver } from "../ingest/ingest-job.ts"
 import { migrations } from "../migrations.ts"
 import { type DocumentReader, IngestFailure } from "../reading/document-reader.ts"
 import { Settings } from "../settings.ts"
 import type { ChunkRow, DocumentRow, RetrievalTables } from "../tables.ts"
+import { toHalves, unitPrefix } from "../vectors/half-floats.ts"
+import { vectorRows } from "../vectors/vector-rows.ts"
 import { rowsBilling } from "./rows-billing.ts"
 import { rowsFiles } from "./rows-files.ts"
-import { rowsVectors } from "./rows-vectors.ts"
 
 const linesAtOnce = 10
 
@@ -54,15 +56,29 @@ export interface IngestFixtureOptions {
   readonly balanceMicros?: bigint
 }
 
+let shared: TestDatabase | undefined
+
+afterAll(() => shared?.close())
+
+/** One database for all tests of a file, as a new one takes long; without rows. */
+const empty = async (): Promise<TestDatabase> => {
+  if (!shared) {
+    shared = await openTestDatabase()
+    await Effect.runPromise(shared.database.migrate("endpoint-retrieval", migrations))
+  }
+  const db = shared.database.queries()
+  const tables = ["retrieval_document", "retrieval_tenant", "retrieval_chunk", "retrieval_vector"]
+  for (const table of tables) await sql`DELETE FROM ${sql.table(table)}`.execute(db)
+  return shared
+}
+
 /** Ingest over a real database and the real call path. */
 export const openIngestFixture = async ({
   settings = {},
   model = {},
   balanceMicros = 50_000_000_000n,
 }: IngestFixtureOptions = {}) => {
-  const test = await openTestDatabase()
-  const { database } = test
-  await Effect.runPromise(database.migrate("endpoint-retrieval", migrations))
+  const { database } = await empty()
   const clock = fakeClock()
   const ids = makeIds(clock.nowMs)
   const log = fakeLog()
@@ -81,6 +97,10 @@ export const openIngestFixture = async ({
     log,
     timeoutMs: 60_000,
   })
+  const rows = vectorRows(database, {
+    table: "retrieval_vector",
+    encode: (vector, length) => Buffer.from(toHalves(unitPrefix(vector, length)).buffer),
+  })
   const deps: IngestDeps = {
     database,
     clock,
@@ -95,7 +115,7 @@ export const openIngestFixture = async ({
     ids,
     metrics: fakeMetrics(),
     reader: lineReader,
-    vectors: rowsVectors(database),
+    vectors: { name: "rows", search: () => Effect.succeed([]), ...rows },
   }
   files.observe(ingestObserver(deps))
   const db = database.queries<RetrievalTables>()
@@ -126,7 +146,6 @@ export const openIngestFixture = async ({
     chunks,
     vectors,
     version,
-    close: test.close,
   }
 }
 export type IngestFixture = Awaited<ReturnType<typeof openIngestFixture>>

@@ -24,9 +24,10 @@ export const rowsBilling = async (
   balance: () => { readonly balanceMicros: Micros; readonly heldMicros: Micros },
 ) => {
   await sql`
-    CREATE TABLE test_call (id text PRIMARY KEY, parent text NOT NULL, state text NOT NULL, hold bigint NOT NULL, cost bigint NOT NULL, tokens int NOT NULL)`.execute(
+    CREATE TABLE IF NOT EXISTS test_call (id text PRIMARY KEY, parent text NOT NULL, state text NOT NULL, hold bigint NOT NULL, cost bigint NOT NULL, tokens int NOT NULL)`.execute(
     database.queries(),
   )
+  await sql`DELETE FROM test_call`.execute(database.queries())
   const billing: Billing = {
     admit: ({ id, parent = "", holdMicros, counts }) => {
       const { balanceMicros, heldMicros } = balance()

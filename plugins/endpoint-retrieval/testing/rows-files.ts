@@ -14,9 +14,10 @@ type Row = { readonly file: StoredFile & Pick<FileMark, "details" | "progress"> 
 
 /** Files in rows, so that they take part in transactions, with their bytes in memory. */
 export const rowsFiles = async (database: Database, nowMs: () => number) => {
-  await sql`CREATE TABLE test_file (id text PRIMARY KEY, file jsonb NOT NULL)`.execute(
+  await sql`CREATE TABLE IF NOT EXISTS test_file (id text PRIMARY KEY, file jsonb NOT NULL)`.execute(
     database.queries(),
   )
+  await sql`DELETE FROM test_file`.execute(database.queries())
   const observers: FileObserver[] = []
   const contents = new Map<string, string>()
   const execute = (query: ReturnType<typeof sql>, tx?: Transaction) =>

@@ -1,0 +1,71 @@
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { fakeEmbedModel } from "../../../testing/index.ts"
+import { lines, useIngest } from "../testing/use-ingest.ts"
+import { rescue, sendOutdated } from "./upkeep.ts"
+
+const ingest = useIngest()
+const { open, run, expectReady } = ingest
+
+describe("another model", () => {
+  const serve = (embeddingSpace: string, dimensions = 8) => {
+    const { entry, loaded } = fakeEmbedModel({ embeddingSpace, dimensions })
+    ingest.test.deps.catalogue.set(entry.id, { state: "ready", loaded })
+  }
+  const spaces = async () => new Set((await ingest.test.vectors()).map(({ space }) => space))
+
+  it("has ready files embedded again, at no cost, with no space in another", async () => {
+    await open()
+    const id = await ingest.test.upload(lines(70))
+    await run(id)
+    expect(await Effect.runPromise(sendOutdated(ingest.test.deps))).toBe(0)
+    serve("another")
+    expect(await Effect.runPromise(sendOutdated(ingest.test.deps))).toBe(1)
+    await run(id)
+    expect(await ingest.test.document(id)).toMatchObject({ space: "another", epoch: 2 })
+    expect(await spaces()).toEqual(new Set(["another"]))
+    await expectReady(id, 70)
+    expect(await ingest.test.version()).toBe(2n)
+    expect(await Effect.runPromise(sendOutdated(ingest.test.deps))).toBe(0)
+  })
+
+  it("with vectors of another length has none of the old ones left", async () => {
+    await open()
+    const id = await ingest.test.upload(lines(3))
+    await run(id)
+    serve("fake-words-v1", 16)
+    await Effect.runPromise(sendOutdated(ingest.test.deps))
+    await run(id)
+    expect(await ingest.test.document(id)).toMatchObject({ space: "fake-words-v1", dimensions: 16 })
+    await expectReady(id, 3)
+  })
+
+  it("in the middle of a file has its chunks embedded in one space", async () => {
+    await open()
+    const id = await ingest.test.upload(lines(70))
+    const { put } = ingest.test.deps.vectors
+    Object.assign(ingest.test.deps.vectors, {
+      put: (...of: Parameters<typeof put>) => {
+        serve("another")
+        return put(...of)
+      },
+    })
+    await run(id)
+    expect(await ingest.test.document(id)).toMatchObject({ space: "another" })
+    expect(await spaces()).toEqual(new Set(["another"]))
+    await expectReady(id, 70)
+  })
+})
+
+it("a file that has lost its job gets another one", async () => {
+  await open()
+  const id = await ingest.test.upload(lines(1))
+  const { held } = ingest.test.deps.queue
+  ingest.test.clock.advance(61_000)
+  expect(await Effect.runPromise(rescue(ingest.test.deps))).toBe(0)
+  Object.assign(ingest.test.deps.queue, { held: () => Effect.succeed(new Set()) })
+  expect(await Effect.runPromise(rescue(ingest.test.deps))).toBe(1)
+  Object.assign(ingest.test.deps.queue, { held })
+  await run(id)
+  await expectReady(id, 1)
+})
