@@ -1,7 +1,7 @@
 import { Effect, Exit, Schema, Scope } from "effect"
 import { sql } from "kysely"
 import type { Database, PortError, Tenant, Transaction } from "../../../core/index.ts"
-import { type FakeClock, type FakeLog, fakeClock, fakeLog } from "../../../testing/index.ts"
+import { type FakeClock, type FakeLog, fakeClock, fakeLog } from "../../../testing/fakes.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { migrations } from "../migrations.ts"
