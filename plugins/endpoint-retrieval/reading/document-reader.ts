@@ -30,26 +30,12 @@ export interface ReaderOptions extends ProcessLimits {
 type Fed = Extract<ToProcess, { readonly type: "bytes" | "bytes-end" }>
 
 /** Returns what lets the process work until it has a word that is not about bytes. */
-const conversation = (
-  process: ReaderProcess,
-  nextBytes: Effect.Effect<Fed, PortError>,
-  limitMs: number,
-) => {
-  let leftMs = limitMs
-  const turn = (message: ToProcess) =>
-    Effect.suspend(() => {
-      const startMs = performance.now()
-      const count = Effect.sync(() => {
-        leftMs -= performance.now() - startMs
-      })
-      return Effect.ensuring(process.ask(message, leftMs), count)
-    })
-  return Effect.fnUntraced(function* (message: ToProcess) {
-    let answer = yield* turn(message)
-    while (answer.type === "more-bytes") answer = yield* turn(yield* nextBytes)
+const conversation = (process: ReaderProcess, nextBytes: Effect.Effect<Fed, PortError>) =>
+  Effect.fnUntraced(function* (message: ToProcess) {
+    let answer = yield* process.ask(message)
+    while (answer.type === "more-bytes") answer = yield* process.ask(yield* nextBytes)
     return answer
   })
-}
 
 /** The bytes as messages, one for each pull. */
 const feed = (bytes: Stream.Stream<Uint8Array, PortError>) =>
@@ -71,7 +57,7 @@ export const makeDocumentReader = (
   options: ReaderOptions,
 ): Effect.Effect<DocumentReader, never, Scope.Scope> =>
   Effect.map(makeProcessPool(options.processes, options), (lend) => {
-    const { log, limits, limitMs } = options
+    const { log, limits } = options
     /** A batch, and what lets the process go on if there is more. */
     const batchOf = (kind: Kind, answer: FromProcess) => {
       if (answer.type === "batch")
@@ -87,7 +73,7 @@ export const makeDocumentReader = (
     }
     const read = (kind: Kind, bytes: Stream.Stream<Uint8Array, PortError>) =>
       Effect.gen(function* () {
-        const ask = conversation(yield* lend, yield* feed(bytes), limitMs)
+        const ask = conversation(yield* lend, yield* feed(bytes))
         const first: ToProcess | undefined = { type: "read", kind, limits }
         return Stream.unfold(first as ToProcess | undefined, (message) =>
           message === undefined

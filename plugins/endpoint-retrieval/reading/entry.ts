@@ -10,21 +10,32 @@ import { readBatches } from "./read-batches.ts"
 /**
  * A process that reads files, one at a time, for the server that forked it. Parsers may loop, or
  * take memory, which no heap limit bounds as array buffers are outside of the heap: a thread looks
- * at the whole process, and ends it over `memoryBytes` (the first argument) or without its server.
+ * at the whole process, and ends it when it has too much memory, has taken too much time of a
+ * processor for one file, or has lost its server.
  */
 const watch = `
   const { workerData } = require("node:worker_threads")
+  const { memoryBytes, cpuMs, startedMs, server } = workerData
+  const end = (signal) => process.kill(process.pid, signal)
   setInterval(() => {
-    if (process.memoryUsage.rss() > workerData.memoryBytes || process.ppid !== workerData.server)
-      process.kill(process.pid, "SIGKILL")
+    const { user, system } = process.cpuUsage()
+    if (process.memoryUsage.rss() > memoryBytes || process.ppid !== server) end("SIGKILL")
+    if ((user + system) / 1000 - startedMs[0] > cpuMs) end("SIGVTALRM")
   }, 50)
 `
 
-const startWatch = (memoryBytes: number): void => {
+/** The time of processors that this process had taken when it started the file. */
+const startedMs = new Float64Array(new SharedArrayBuffer(8))
+const startFile = (): void => {
+  const { user, system } = process.cpuUsage()
+  startedMs[0] = (user + system) / 1000
+}
+
+const startWatch = ([memoryBytes, cpuMs]: readonly number[]): void => {
   new Worker(watch, {
     eval: true,
     execArgv: [],
-    workerData: { memoryBytes, server: process.ppid },
+    workerData: { memoryBytes, cpuMs, startedMs, server: process.ppid },
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 },
   }).unref()
 }
@@ -32,7 +43,7 @@ const startWatch = (memoryBytes: number): void => {
 /** A busy machine serves requests first, and one without memory ends this process first. */
 const standBack = (): void => {
   try {
-    setPriority(10)
+    setPriority(5)
     writeFileSync("/proc/self/oom_score_adj", "1000")
   } catch {
     // not on this system
@@ -88,14 +99,19 @@ const serve = async (): Promise<void> => {
   for (;;) {
     const message = await take()
     if (message.type !== "read") continue
+    startFile()
     await read(message.kind, message.limits).catch((cause: unknown) => send(failureOf(cause)))
   }
 }
 
 standBack()
-startWatch(Number(process.argv[2]))
+startFile()
+startWatch(process.argv.slice(2).map(Number))
 process.on("message", (message: ToProcess) => onMessage?.(message))
 process.on("disconnect", () => process.exit())
 // Ctrl-C reaches every process of a terminal; the server decides
 process.on("SIGINT", () => {})
+// a promise of a parser that nobody awaits; what is awaited fails the file
+process.on("unhandledRejection", () => {})
+process.on("uncaughtException", (cause) => send(failureOf(cause)))
 void serve()

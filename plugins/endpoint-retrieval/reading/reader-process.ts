@@ -14,8 +14,9 @@ const loader = () =>
 /** No variables of the server, which hold its secrets; fewer arenas of malloc, so less memory. */
 const environment = { MALLOC_ARENA_MAX: "2" }
 
-/** The watch in the process kills it over its memory; V8 aborts over its heap. */
+/** How the watch in the process ends it, and how V8 does over its heap. */
 const memorySignals: readonly string[] = ["SIGKILL", "SIGABRT"]
+const timeSignal = "SIGVTALRM"
 
 const failure = (message: string, cause?: unknown) =>
   new PortError({ port: "document reader", message, ...(cause !== undefined && { cause }) })
@@ -25,9 +26,12 @@ type Answer = Effect.Effect<FromProcess, IngestFailure | PortError>
 export interface ProcessLimits {
   /** The most memory of one process. */
   readonly memoryMb: number
-  /** The time that reading one file may take; waiting for its bytes, or for a reader, is free. */
+  /** The time of processors that reading one file may take. */
   readonly limitMs: number
 }
+
+/** On a busy machine the clock goes on without the process; when it only waits, it is stuck. */
+const clockOfCpu = 10
 
 /** A process is ended when it has read so many files, as parsers leak, or holds half its memory. */
 const filesOfProcess = 200
@@ -36,31 +40,32 @@ export interface ReaderProcess {
   /** It has ended a file, and may read another one. */
   readonly isReusable: () => boolean
   /**
-   * Lets the process work until it has a message, `leftMs` at most. The process is killed when
-   * that is over, or when the effect is interrupted.
+   * Lets the process work until it has a message. It is killed when that is over its limits, or
+   * when the effect is interrupted.
    */
-  readonly ask: (message: ToProcess, leftMs: number) => Answer
+  readonly ask: (message: ToProcess) => Answer
   readonly kill: () => void
 }
 
-const ended = (memoryMb: number, code: number | null, signal: string | null): Answer =>
-  signal !== null && memorySignals.includes(signal)
-    ? Effect.fail(
-        new IngestFailure({
-          code: "too_large",
-          message: `Reading the file needs more than ${memoryMb} MB of memory.`,
-        }),
-      )
-    : Effect.fail(failure(`the process that reads files ended (${signal ?? `code ${code}`})`))
-
-const tooSlow = (limitMs: number) =>
+const tooSlow = ({ limitMs }: ProcessLimits) =>
   new IngestFailure({
     code: "too_slow",
     message: `Reading the file takes more than ${limitMs / 1000} seconds.`,
   })
+const tooLarge = ({ memoryMb }: ProcessLimits) =>
+  new IngestFailure({
+    code: "too_large",
+    message: `Reading the file needs more than ${memoryMb} MB of memory.`,
+  })
 
-const spawn = (memoryMb: number): ChildProcess =>
-  fork(entry, [String(memoryMb * megabyte)], {
+const ended = (limits: ProcessLimits, code: number | null, signal: string | null): Answer => {
+  if (signal === timeSignal) return Effect.fail(tooSlow(limits))
+  if (signal !== null && memorySignals.includes(signal)) return Effect.fail(tooLarge(limits))
+  return Effect.fail(failure(`the process that reads files ended (${signal ?? `code ${code}`})`))
+}
+
+const spawn = ({ memoryMb, limitMs }: ProcessLimits): ChildProcess =>
+  fork(entry, [String(memoryMb * megabyte), String(limitMs)], {
     execArgv: [`--max-old-space-size=${memoryMb}`, ...loader()],
     env: environment,
     serialization: "advanced",
@@ -71,8 +76,8 @@ const isSpent = (message: FromProcess, files: number, memoryMb: number): boolean
   files >= filesOfProcess ||
   (message.type === "done" ? message.rss > (memoryMb * megabyte) / 2 : message.type !== "failed")
 
-export const startReaderProcess = ({ memoryMb, limitMs }: ProcessLimits): ReaderProcess => {
-  const child = spawn(memoryMb)
+export const startReaderProcess = (limits: ProcessLimits): ReaderProcess => {
+  const child = spawn(limits)
   let isAlive = true
   let isReusable = false
   let files = 0
@@ -82,10 +87,10 @@ export const startReaderProcess = ({ memoryMb, limitMs }: ProcessLimits): Reader
     settle?.(answer)
   }
   child.on("message", (message: FromProcess) => {
-    isReusable = !isSpent(message, files, memoryMb)
+    isReusable = !isSpent(message, files, limits.memoryMb)
     settle?.(Effect.succeed(message))
   })
-  child.on("exit", (code, signal) => end(ended(memoryMb, code, signal)))
+  child.on("exit", (code, signal) => end(ended(limits, code, signal)))
   child.on("error", (cause) => end(Effect.fail(failure("no process reads files", cause))))
   // an idle process keeps no command alive
   child.unref()
@@ -94,7 +99,7 @@ export const startReaderProcess = ({ memoryMb, limitMs }: ProcessLimits): Reader
     isAlive = false
     child.kill("SIGKILL")
   }
-  const ask: ReaderProcess["ask"] = (message, leftMs) =>
+  const ask: ReaderProcess["ask"] = (message) =>
     Effect.callback((resume) => {
       const stop = () => {
         clearTimeout(timer)
@@ -106,8 +111,8 @@ export const startReaderProcess = ({ memoryMb, limitMs }: ProcessLimits): Reader
       }
       const timer = setTimeout(() => {
         kill()
-        settle?.(Effect.fail(tooSlow(limitMs)))
-      }, leftMs)
+        settle?.(Effect.fail(tooSlow(limits)))
+      }, clockOfCpu * limits.limitMs)
       isReusable = false
       if (message.type === "read") files++
       if (isAlive) child.send(message, () => {})

@@ -64,8 +64,12 @@ const textOf = async (page: PDFPageProxy): Promise<string> => {
   }
 }
 
-/** What the library skipped, as viewers do, that may have been text. */
-const skipped = /^Warning: (getTextContent - ignoring (errors|XObject)|getContentStream - ignoring)/
+/**
+ * What the library skipped, as viewers do, that may have been text. A form that a page names, but
+ * nobody made, is nothing that was there.
+ */
+const skipped =
+  /^Warning: (getTextContent - ignoring (errors|XObject(?!.*should be a stream))|getContentStream - ignoring)/
 
 /** Runs with the library's warnings noticed: it has no other way to say that it skipped a part. */
 const noticing = async <A>(run: (hasSkipped: () => boolean) => Promise<A>): Promise<A> => {
@@ -83,11 +87,31 @@ const noticing = async <A>(run: (hasSkipped: () => boolean) => Promise<A>): Prom
 
 const openQuietly = (data: Uint8Array) => noticing(() => openPdf(data))
 
-const readPage = async (pdf: PDFDocumentProxy, number: number): Promise<Part> => {
+interface Annotation {
+  readonly subtype?: string
+  readonly fieldValue?: unknown
+}
+
+/** What was filled in; the fields of a form are no part of a page's content. */
+const fieldsOf = async (page: PDFPageProxy): Promise<string> => {
+  const annotations = (await page.getAnnotations()) as readonly Annotation[]
+  return annotations
+    .filter(({ subtype }) => subtype === "Widget")
+    .flatMap(({ fieldValue }) => fieldValue)
+    .filter((value) => typeof value === "string" && value.trim() !== "" && value !== "Off")
+    .join("\n")
+}
+
+const readPage = async (
+  pdf: PDFDocumentProxy,
+  number: number,
+  hasFields: boolean,
+): Promise<Part> => {
   const where = `Page ${number} of ${pdf.numPages}`
   const text = await noticing(async (hasSkipped) => {
     const page = await pdf.getPage(number)
-    const found = await textOf(page)
+    const parts = [await textOf(page), hasFields ? await fieldsOf(page) : ""]
+    const found = parts.filter(Boolean).join("\n\n")
     page.cleanup()
     if (hasSkipped()) throw damaged(where)
     return found
@@ -106,7 +130,9 @@ export async function* readPdf(bytes: Bytes, limits: ExtractLimits): AsyncGenera
         "too_large",
         `The file has ${pdf.numPages.toLocaleString("en")} pages, which is more than ${limits.maxPages.toLocaleString("en")}.`,
       )
-    for (let number = 1; number <= pdf.numPages; number++) yield await readPage(pdf, number)
+    const hasFields = await noticing(() => pdf.getFieldObjects().then(Boolean, () => false))
+    for (let number = 1; number <= pdf.numPages; number++)
+      yield await readPage(pdf, number, hasFields)
   } finally {
     await pdf.loadingTask.destroy()
   }
