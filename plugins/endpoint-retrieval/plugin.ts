@@ -7,9 +7,12 @@ import {
   type PluginError,
   provide,
   resolve,
+  resolveOptional,
   Tokens,
 } from "../../core/index.ts"
 import { makeRetrievalEndpoint } from "./api/endpoint.ts"
+import { documentCheck } from "./check/document-check.ts"
+import { orphanCheck } from "./check/orphan-check.ts"
 import { command } from "./command.ts"
 import type { IngestDeps } from "./ingest/ingest-deps.ts"
 import { ingestHandler, ingestObserver } from "./ingest/ingest-job.ts"
@@ -75,7 +78,8 @@ export const plugin = definePlugin<Settings>({
     Tokens.metrics,
     Tokens.deployment,
   ],
-  provides: [Tokens.endpoints, Tokens.jobHandlers],
+  optional: [Tokens.ledger],
+  provides: [Tokens.endpoints, Tokens.jobHandlers, Tokens.consistencyChecks],
   migrations,
   commands: [command],
   create: (settings) => {
@@ -94,6 +98,9 @@ export const plugin = definePlugin<Settings>({
           const deps = yield* openDeps(container, settings)
           started.set(deps)
           deps.files.observe(ingestObserver(deps))
+          const checked = { ...deps, ledger: () => resolveOptional(container, Tokens.ledger) }
+          for (const check of [documentCheck(checked), orphanCheck(checked)])
+            provide(container, Tokens.consistencyChecks, check)
           const { mode, role } = resolve(container, Tokens.deployment)
           if (mode === "server" && role !== "api") yield* keepUp(deps)
         }),

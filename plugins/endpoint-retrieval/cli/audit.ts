@@ -3,6 +3,7 @@ import type { PortError } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { roundedToHalves, unitPrefix } from "../vectors/half-floats.ts"
 import { versionOf } from "../vectors/stored-vectors.ts"
+import { tableOf } from "../vectors/vector-rows.ts"
 import type { VectorStore } from "../vectors/vector-store.ts"
 import {
   type Gaps,
@@ -11,7 +12,6 @@ import {
   type SearchedPart,
   type StoredVector,
   searchedParts,
-  tableOf,
   vectorsAfter,
 } from "./audited-rows.ts"
 import { ExactSearch, type Recall } from "./exact-search.ts"

@@ -2,11 +2,9 @@ import { Effect } from "effect"
 import { type RawBuilder, sql } from "kysely"
 import type { Database, PortError, Tenant } from "../../../core/index.ts"
 import { floatOfHalf } from "../vectors/half-floats.ts"
-import type { VectorSpace, VectorStore } from "../vectors/vector-store.ts"
+import type { tableOf } from "../vectors/vector-rows.ts"
+import type { VectorSpace } from "../vectors/vector-store.ts"
 
-/** Where a store keeps its vectors. */
-export const tableOf = ({ name }: Pick<VectorStore, "name">) =>
-  name.startsWith("pgvector") ? "retrieval_halfvec" : "retrieval_vector"
 type Table = ReturnType<typeof tableOf>
 
 /** What is searched of a tenant in one space. */

@@ -9,6 +9,10 @@ export interface VectorColumn {
   encode(vector: Float32Array, dimensions: number): unknown
 }
 
+/** Where a store keeps its vectors. */
+export const tableOf = ({ name }: Pick<VectorStore, "name">): VectorColumn["table"] =>
+  name.startsWith("pgvector") ? "retrieval_halfvec" : "retrieval_vector"
+
 const rowsAtOnce = 500
 
 /** The documents of a tenant that are searched, as a query of their `no`. */
