@@ -13,13 +13,14 @@ export const Settings = Schema.Struct({
   /** So many of the best places are reranked, or `top_k` where that is more. */
   rerankCandidates: or(between(1, 64), 32),
   chunkCharacters: or(between(100, 9000), 1000),
+  /** Characters that a chunk repeats of the one before; at most half of a chunk. */
   chunkOverlap: or(between(0, 4500), 200),
   /** Larger files fail as too large. */
   maxChunksPerFile: or(between(1, 1_000_000), 50_000),
   maxPages: or(between(1, 100_000), 5000),
   /** The time that reading one file may take, and the memory of the process that does it. */
   extractionSeconds: or(between(1, 3600), 120),
-  extractionMb: or(between(64, 16_384), 768),
+  extractionMb: or(between(256, 16_384), 768),
   /** From upload to `failed` at the latest, while a worker runs. */
   ingestHours: or(between(1, 720), 24),
   /** Files that one process ingests at once. */
@@ -30,5 +31,13 @@ export const Settings = Schema.Struct({
   index: or(Schema.Literals(["exact", "hnsw"]), "exact"),
   /** Memory of the exact scan for vectors of accounts that asked lately. */
   cacheMb: or(between(16, 4000), 256),
-})
+}).check(
+  Schema.makeFilter(
+    ({ chunkCharacters, chunkOverlap }) =>
+      2 * chunkOverlap <= chunkCharacters || {
+        path: ["chunkOverlap"],
+        issue: "must be at most half of chunkCharacters",
+      },
+  ),
+)
 export type Settings = typeof Settings.Type
