@@ -151,19 +151,19 @@ export const vectorStoreContract = (name: string, open: () => Promise<VectorFixt
     it("takes vectors of thousands of numbers, and a document of many chunks", async () => {
       const tenant = someone()
       const wide: VectorSpace = { id: "wide", dimensions: 2048 }
-      const vectors = Array.from({ length: 600 }, (_, i) =>
+      const vectors = Array.from({ length: 150 }, (_, i) =>
         Float32Array.from({ length: 2100 }, (_, k) => (k === i ? 1 : 0.001)),
       )
       const one = await fixture.add(tenant, wide, vectors)
-      for (const i of [0, 299, 599])
+      for (const i of [0, 74, 149])
         expect(
           await fixture.search({ tenant, space: wide, vector: vectors[i]!, limit: 1 }),
         ).toEqual([[one, i, cos(0)]])
-      const ranges = [{ document: one, from: 500, to: 510 }]
+      const ranges = [{ document: one, from: 100, to: 110 }]
       const query = { tenant, space: wide, vector: vectors[3]!, ranges, limit: 1 }
       const [hit, ...others] = await fixture.search(query)
       expect(others).toEqual([])
-      expect(hit![1] >= 500 && hit![1] <= 510).toBe(true)
+      expect(hit![1] >= 100 && hit![1] <= 110).toBe(true)
     })
   })
 }

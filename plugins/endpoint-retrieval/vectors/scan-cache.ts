@@ -120,7 +120,8 @@ export class ScanCache {
           Effect.map(readPage(database, space, page), (read) => {
             for (const packed of read) entry.link.post({ type: "add", index: entry.index, packed })
           }),
-        { discard: true },
+        // the database reads one while the thread takes in the other
+        { concurrency: 2, discard: true },
       ).pipe(
         Effect.onError(() => Effect.sync(() => this.drop(key, entry))),
         Effect.ensuring(Effect.sync(() => void entry.users--)),

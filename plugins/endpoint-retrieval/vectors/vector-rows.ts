@@ -15,13 +15,13 @@ export const tableOf = ({ name }: Pick<VectorStore, "name">): VectorColumn["tabl
 
 const rowsAtOnce = 500
 
-/** The documents of a tenant that are searched, as a query of their `no`. */
-export const readyIn = (
+/** Whether a document is the tenant's and searched. */
+export const isReadyIn = (
   { account, mode }: Tenant,
   { id, dimensions }: VectorSpace,
   nowMs: number,
 ): RawBuilder<unknown> => sql`
-  SELECT no FROM retrieval_document WHERE account = ${account} AND mode = ${mode} AND state = 'ready'
+  account = ${account} AND mode = ${mode} AND state = 'ready'
     AND space = ${id} AND dimensions = ${dimensions} AND expires_at > ${new Date(nowMs)}`
 
 const runIn =

@@ -14,7 +14,7 @@ const nameOf = ({ id, dimensions }: VectorSpace): string => {
 
 /** An index is of one space: the predicate and the expression of a query must be these. */
 export const indexedBy = ({ id, dimensions }: VectorSpace) => ({
-  isInSpace: sql`space = ${sql.lit(id)}`,
+  isInSpace: sql`space = ${sql.lit(id)} AND vector_dims(vector) = ${sql.lit(dimensions)}`,
   vector: sql`vector::halfvec(${sql.raw(String(dimensions))})`,
 })
 

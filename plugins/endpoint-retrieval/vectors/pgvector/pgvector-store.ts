@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from "kysely"
 import type { Database, PortError, Transaction } from "../../../../core/index.ts"
 import type { RetrievalDeps } from "../../deps.ts"
 import { roundedToHalves, unitPrefix } from "../half-floats.ts"
-import { readyIn, type VectorColumn, vectorRows } from "../vector-rows.ts"
+import { isReadyIn, type VectorColumn, vectorRows } from "../vector-rows.ts"
 import type { ChunkRange, VectorHit, VectorQuery, VectorStore } from "../vector-store.ts"
 import { indexedBy, makeHnswIndices } from "./hnsw-index.ts"
 
@@ -44,7 +44,7 @@ const exactly = (
       const asked = textOf(roundedToHalves(unitPrefix(vector, space.dimensions)))
       return sql<HitRow>`
         SELECT document_no AS document, idx AS index, -(vector <#> ${asked}::halfvec) AS score
-        FROM (${readyIn(tenant, space, nowMs)}) AS ready JOIN retrieval_halfvec ON document_no = no
+        FROM (SELECT no FROM retrieval_document WHERE ${isReadyIn(tenant, space, nowMs)}) AS ready JOIN retrieval_halfvec ON document_no = no
         WHERE space = ${space.id} AND vector_dims(vector) = ${space.dimensions} ${ranges ? within(ranges) : sql``}
         ORDER BY score DESC, document_no, idx LIMIT ${limit}`.execute(database.queries())
     }),
@@ -69,12 +69,14 @@ const byIndex = (
           set_config('hnsw.ef_search', ${String(Math.max(efSearch, limit))}, true),
           set_config('hnsw.max_scan_tuples', ${String(maxScanTuples)}, true),
           set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
-          set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
           set_config('enable_sort', 'off', true)`.execute(db)
+      // a look-up of each row's document: a join would tempt the planner away from the index
       return sql<HitRow>`
         SELECT document_no AS document, idx AS index, -(${distance}) AS score
         FROM retrieval_halfvec
-        WHERE ${indexed.isInSpace} AND document_no IN (${readyIn(tenant, space, nowMs)})
+        WHERE ${indexed.isInSpace} AND (
+          SELECT ${isReadyIn(tenant, space, nowMs)} FROM retrieval_document WHERE no = document_no
+        )
         ORDER BY ${distance} LIMIT ${limit}`.execute(db)
     }),
     ({ rows }) =>
@@ -92,7 +94,7 @@ const chunksOf = (
     database.run(() =>
       sql<{ chunks: bigint }>`
         SELECT coalesce(sum(chunks), 0)::bigint AS chunks FROM retrieval_document
-        WHERE no IN (${readyIn(tenant, space, nowMs)})`.execute(database.queries()),
+        WHERE ${isReadyIn(tenant, space, nowMs)}`.execute(database.queries()),
     ),
     ({ rows }) => Number(rows[0]!.chunks),
   )

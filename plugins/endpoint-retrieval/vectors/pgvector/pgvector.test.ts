@@ -61,6 +61,13 @@ describe.skipIf(!server)("with pgvector", () => {
       }
       expect(shared / 400).toBeGreaterThan(0.95)
       expect(log.lines.filter(({ event }) => event === "retrieval.index_failed")).toEqual([])
+      // the same space with vectors of another length: such an index does not know them
+      const wider = { ...space, dimensions: 20 }
+      const [long] = [Float32Array.from({ length: 20 }, () => 0.1)]
+      const document = await add(mine!, wider, [long!])
+      expect(documentsOf(await search({ ...query, space: wider, vector: long! }))).toEqual([
+        document,
+      ])
       await hide(own[0]!)
       const [vector] = someVectors(1)
       expect(documentsOf(await search({ ...query, vector: vector! }))).toEqual([own[1]])
