@@ -43,6 +43,7 @@ const openDeps = (
       catalogue: resolve(container, Tokens.catalogue),
       ids: resolve(container, Tokens.ids),
       metrics: resolve(container, Tokens.metrics),
+      workers: resolve(container, Tokens.workers),
       reader: yield* makeDocumentReader({
         log: base.log,
         processes: settings.ingestsAtOnce,
@@ -76,6 +77,7 @@ export const plugin = definePlugin<Settings>({
     Tokens.ids,
     Tokens.log,
     Tokens.metrics,
+    Tokens.workers,
     Tokens.deployment,
   ],
   optional: [Tokens.ledger],

@@ -1,29 +1,42 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import type { PortError, Tenant, Transaction } from "../../../core/index.ts"
+import type { PortError, Tenant, Transaction, Workers } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import type { ChunkRow, RetrievalTables } from "../tables.ts"
-import { wordsOfChunk } from "./words.ts"
+import type { WordsInput } from "./words-job.ts"
 
 type Deps = Pick<RetrievalDeps, "database">
 
-export type NewChunk = Omit<ChunkRow, "document_no" | "words">
+export type NewChunk = Omit<ChunkRow, "document_no">
 
 /** PostgreSQL's text can't hold NUL; another character in its place keeps the offsets. */
 const storable = (text: string): string => text.replaceAll("\0", "\u{fffd}")
 
+const isSource = import.meta.url.endsWith(".ts")
+const wordsJob = new URL(isSource ? "./words-job.ts" : "./words-job.js", import.meta.url)
+
+/** Chunks as they are stored, with the lexemes of their texts. */
+export const withWords = (
+  workers: Workers,
+  tenant: Tenant,
+  chunks: readonly Omit<NewChunk, "words">[],
+): Effect.Effect<readonly NewChunk[], PortError> =>
+  Effect.gen(function* () {
+    if (chunks.length === 0) return []
+    const texts = chunks.map(({ text }) => storable(text))
+    const input: WordsInput = { tenant, texts }
+    const words = yield* workers.run<WordsInput, readonly string[]>(wordsJob, input)
+    return chunks.map((chunk, n) => ({ ...chunk, text: texts[n]!, words: words[n]! }))
+  })
+
 export const insertChunks = (
   { database }: Deps,
-  tenant: Tenant,
   document: bigint,
   chunks: readonly NewChunk[],
   tx: Transaction,
 ): Effect.Effect<void, PortError> => {
   if (chunks.length === 0) return Effect.void
-  const rows = chunks.map((chunk) => {
-    const text = storable(chunk.text)
-    return { ...chunk, document_no: document, text, words: wordsOfChunk(tenant, text) }
-  })
+  const rows = chunks.map((chunk) => ({ ...chunk, document_no: document }))
   return Effect.asVoid(
     database.run(() =>
       database.queries<RetrievalTables>(tx).insertInto("retrieval_chunk").values(rows).execute(),

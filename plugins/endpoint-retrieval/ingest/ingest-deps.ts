@@ -7,6 +7,7 @@ import type {
   Ids,
   Metrics,
   Queue,
+  Workers,
 } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import type { DocumentReader } from "../reading/document-reader.ts"
@@ -22,6 +23,7 @@ export interface IngestDeps extends RetrievalDeps {
   readonly catalogue: Catalogue
   readonly ids: Ids
   readonly metrics: Metrics
+  readonly workers: Workers
   readonly reader: DocumentReader
   readonly vectors: VectorStore
 }

@@ -1,6 +1,6 @@
 import { Effect, Stream } from "effect"
 import { type ApiError, PortError, type StoredFile } from "../../../core/index.ts"
-import { deleteChunks, insertChunks } from "../documents/chunk-rows.ts"
+import { deleteChunks, insertChunks, withWords } from "../documents/chunk-rows.ts"
 import { type Superseded, tenantOf, updateClaimed } from "../documents/claim.ts"
 import { type Kind, kindOf, type ReadBatch } from "../extract/kind.ts"
 import { IngestFailure } from "../reading/document-reader.ts"
@@ -39,6 +39,17 @@ const storeBatch = (deps: IngestDeps, row: DocumentRow, batch: ReadBatch) =>
     const tenant = tenantOf(row)
     const texts = chunks.map(({ text }) => text)
     const tokens = yield* countTokens(deps, tenant, texts)
+    const rows = yield* withWords(
+      deps.workers,
+      tenant,
+      chunks.map(({ index, text, page = null, start, end }) => ({
+        idx: index,
+        page,
+        start_at: start,
+        end_at: end,
+        text,
+      })),
+    )
     const counts = {
       pages,
       characters: BigInt(characters),
@@ -50,14 +61,7 @@ const storeBatch = (deps: IngestDeps, row: DocumentRow, batch: ReadBatch) =>
       Effect.gen(function* () {
         yield* markFile(deps, row, { status: "processing", progress }, tx)
         const stored = yield* updateClaimed(deps, row, "extracting", counts, tx)
-        const rows = chunks.map(({ index, text, page = null, start, end }) => ({
-          idx: index,
-          page,
-          start_at: start,
-          end_at: end,
-          text,
-        }))
-        yield* insertChunks(deps, tenant, row.no, rows, tx)
+        yield* insertChunks(deps, row.no, rows, tx)
         return stored
       }),
     )

@@ -11,6 +11,7 @@ import {
   fakeLog,
   fakeMetrics,
   fakeQueue,
+  fakeWorkers,
 } from "../../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
 import type { IngestDeps } from "../ingest/ingest-deps.ts"
@@ -114,6 +115,7 @@ export const openIngestFixture = async ({
     catalogue,
     ids,
     metrics: fakeMetrics(),
+    workers: fakeWorkers(),
     reader: lineReader,
     vectors: { name: "rows", search: () => Effect.succeed([]), ...rows },
   }
