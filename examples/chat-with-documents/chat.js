@@ -20,7 +20,10 @@ if (paths.length === 0) {
 
 const names = new Map()
 for (const path of paths) {
-  const file = await addDocument(client, path, console.error)
+  const file = await addDocument(client, path, console.error).catch((error) => {
+    console.error(error.message)
+    process.exit(1)
+  })
   names.set(file.id, file.filename)
 }
 

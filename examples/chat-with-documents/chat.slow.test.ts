@@ -37,3 +37,15 @@ it("uploads a document once, and answers with quotes that stand where it says", 
   const again = await ask(path, "And lunch?")
   expect(again.stderr).toMatch(/^trips\.md: processed, .*\n$/)
 })
+
+it("says why a document can't be read", async () => {
+  const failed = ask(save("blank.txt", " \n \n"), "What?")
+  await expect(failed).rejects.toMatchObject({
+    stderr: expect.stringMatching(/^blank\.txt: [A-Z].*\.$/m),
+  })
+})
+
+it("names the page of what it quotes from a PDF", async () => {
+  const { stdout } = await ask(join(import.meta.dirname, "handbook.pdf"), "How long is it covered?")
+  expect(stdout).toMatch(/^ {2}"[A-Z].*\."\n {4}handbook\.pdf, page [123], characters \d+ to \d+ /m)
+})

@@ -18,9 +18,9 @@ const findUploaded = async (client, sha256) => {
 const progressOf = ({ status, progress = {} }) => {
   const { stage = status, pages, chunks, chunks_embedded: embedded } = progress
   const counts = [
-    pages !== undefined && `${pages} pages`,
-    chunks !== undefined && `${chunks} chunks`,
-    embedded !== undefined && `${embedded} embedded`,
+    pages && `${pages} pages`,
+    chunks && `${chunks} chunks`,
+    embedded && `${embedded} embedded`,
   ]
   return [stage, ...counts.filter(Boolean)].join(", ")
 }
