@@ -81,7 +81,7 @@ export const startServer = async (
   const lastWords = () => readFileSync(logFile, "utf8").slice(-2_000)
   try {
     const [listening, started, ready] = await Promise.all(
-      [/is starting on (http:\S+)/, /openai client/, /All models are ready/].map((pattern) =>
+      [/is starting on (http:\S+)/, / listens on http/, /All models are ready/].map((pattern) =>
         said(child, startedMs, pattern, lastWords),
       ),
     )
