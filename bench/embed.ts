@@ -55,6 +55,7 @@ const keep = async (side: Promise<Side>): Promise<Side> => {
   open.push(await side)
   return side
 }
+const served = "Rakit, POST /v1/embeddings"
 const rakit = (task: "embed" | "rerank", path: string) =>
   keep(
     openSide(ours, "embed/rakit-embedder.ts", [task, path, join(folder, "data"), values.threads]),
@@ -190,6 +191,7 @@ const measure = async (path: string): Promise<readonly Table[]> => {
     sides.push(await keep(openSide(transformers!, "peers/transformers-js.js", [folder])))
   else console.warn("@huggingface/transformers is not installed under bench/peers")
   sides.push(await keep(openSide(bare!, "peers/bare-onnx.js", [folder])))
+  sides.push(await keep(openSide(served, "embed/http-embedder.ts", [path, values.threads])))
   const tables = [await similarity(sides), ...(await speed(sides))]
   for (const side of open.splice(0)) side.stop()
   return values.rerank ? [...tables, await reranking(values.rerank)] : tables
@@ -197,7 +199,7 @@ const measure = async (path: string): Promise<readonly Table[]> => {
 
 const startedMs = performance.now()
 printMachine("Embeddings against transformers.js and bare ONNX Runtime", codeInWords)
-const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.version}, load ${loadavg()[0]!.toFixed(1)} before the first round; medians of ${rounds} alternating rounds of ${ms} ms, ratios within a round; fp32, ${values.threads} threads, ${texts.length} texts, a third of them paragraphs; texts of bare onnxruntime-node are tokenized beforehand. \`node --import tsx bench/embed.ts --rounds ${rounds} --ms ${ms}${values.rerank ? ` --rerank ${basename(values.rerank)}` : ""}\``
+const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.version}, load ${loadavg()[0]!.toFixed(1)} before the first round; medians of ${rounds} alternating rounds of ${ms} ms, ratios within a round; fp32, ${values.threads} threads, ${texts.length} texts, a third of them paragraphs; the first row is the model through its task, as peers are, in one process with the caller, and the last a whole server on the same cores (HTTP client, authentication, limits, hold and settlement on disk included), to which no peer has a counterpart; texts of bare onnxruntime-node are tokenized beforehand. \`node --import tsx bench/embed.ts --rounds ${rounds} --ms ${ms}${values.rerank ? ` --rerank ${basename(values.rerank)}` : ""}\``
 try {
   const tables = await measure(model)
   for (const { title, head, rows } of tables) printTable(title, head, rows)

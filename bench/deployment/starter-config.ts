@@ -14,11 +14,11 @@ export interface StarterConfig {
 }
 
 /**
- * The config of a deployment of `starter.yaml` whose models a bench replaces: without the tower,
- * which is an adapter of one of them.
+ * The config of a deployment of `starter.yaml` whose models a bench replaces: without the packages
+ * that bring a model, or a tower for one of them.
  */
 export const starterConfigOf = ({ config: file }: Deployment): StarterConfig => {
   const config = parse(readFileSync(file, "utf8")) as StarterConfig
-  const { "model-minilm-vision": _, ...plugins } = config.plugins
-  return { ...config, plugins }
+  const plugins = Object.entries(config.plugins).filter(([name]) => !name.startsWith("model-"))
+  return { ...config, plugins: Object.fromEntries(plugins) }
 }

@@ -17,9 +17,9 @@ export interface CallTimes {
 
 export type Embed = (texts: readonly string[]) => Promise<readonly Float32Array[]>
 
-/** Serves the protocol in this process. */
-export const serveEmbedder = async (embed: Embed): Promise<void> => {
+/** Serves the protocol in this process; `close` is called before it ends. */
+export const serveEmbedder = async (embed: Embed, close?: () => Promise<void>): Promise<void> => {
   const path = "../peers/callers.js"
-  const peer = (await import(path)) as { readonly serveEmbedder: (embed: Embed) => void }
-  peer.serveEmbedder(embed)
+  const peer = (await import(path)) as { readonly serveEmbedder: typeof serveEmbedder }
+  await peer.serveEmbedder(embed, close)
 }

@@ -20,8 +20,8 @@ const time = async ({ texts, callers, size, ms }, embed) => {
   return { perSecond, medianMs: median(walls) }
 }
 
-/** `embed` returns a vector of norm 1 for each text. */
-export const serveEmbedder = (embed) => {
+/** `embed` returns a vector of norm 1 for each text; `close` is called before the process ends. */
+export const serveEmbedder = (embed, close = () => {}) => {
   process.on("message", async (task) => {
     const answer =
       "ms" in task
@@ -29,6 +29,9 @@ export const serveEmbedder = (embed) => {
         : { vectors: (await embed(task.texts)).map((vector) => [...vector]) }
     process.send(answer)
   })
-  process.on("disconnect", () => process.exit(0))
+  process.on("disconnect", async () => {
+    await close()
+    process.exit(0)
+  })
   process.send({ ready: true })
 }
