@@ -33,6 +33,7 @@ it("searches in batches at half the price, each tenant its own files", async () 
     line("empty", { query: "" }),
   ]
   const order = { endpoint: url as "/v1/embeddings" }
+  const forecast = await live.create(lines.join("\n"), order, { headers: { "X-Dry-Run": "1" } })
   const batch = await live.ended((await live.create(lines.join("\n"), order)).id)
   expect(batch).toMatchObject({
     endpoint: url,
@@ -52,6 +53,8 @@ it("searches in batches at half the price, each tenant its own files", async () 
   ])
   // 20 queries of 2 tokens and one of 3 at Rp1,500 a million, and a search unit at Rp2.5
   const half = (20 * (2 * 1500) + 3 * 1500 + 2_500_000) / 2
+  // that a file is another's shows when the line runs: its query of a token is counted
+  expect(forecast).toMatchObject({ lines: 23, invalid_lines: 1, cost_idr: (half + 750) / 1e6 })
   const after = await balance()
   expect(Math.round((before.balance_idr - after.balance_idr) * 1e6)).toBe(half)
   expect(after.held_idr).toBe(0)

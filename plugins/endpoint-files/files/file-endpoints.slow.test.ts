@@ -210,6 +210,11 @@ describe("a file", () => {
     const part = await live.uploads.parts.create(made.id, { data: new File(["text"], "b.txt") })
     const done = await live.uploads.complete(made.id, { part_ids: [part.id] })
     expect(done.file).toMatchObject({ filename: "b.txt", metadata })
+    for (const { id } of [file, done.file!])
+      expect(await live.files.waitForProcessing(id, { pollInterval: 50 })).toMatchObject({
+        status: "processed",
+        progress: { chunks: 1 },
+      })
     const wrong = live.files.create({ ...params, metadata: { a: "x".repeat(513) } } as never)
     expect(await errorOf(wrong)).toMatchObject({ status: 400, param: "metadata.a" })
   })
