@@ -7,6 +7,12 @@ import type { VectorSpace } from "../vectors/vector-store.ts"
 import { batchSize, type EmbeddedTexts, embedTexts } from "./embed-texts.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
 
+/** Looked up at once, as each look-up goes through all chunks before those that it finds. */
+const missingAtOnce = 64 * batchSize
+
+export const isSameSpace = (a: VectorSpace | undefined, b: VectorSpace): boolean =>
+  a?.id === b.id && a.dimensions === b.dimensions
+
 /** The indices as runs of neighbours: where each begins, and its length. */
 const runsOf = (indices: readonly number[]) => {
   const runs: { readonly from: number; length: number }[] = []
@@ -53,15 +59,21 @@ export const embedChunks = <E>(
     let space = known
     for (;;) {
       // before the first vector the length of the model's vectors is not known
-      const indices = space ? yield* deps.vectors.missing(no, space, batchSize) : first
-      if (indices.length === 0) return space
-      const embedded = yield* embedTexts(deps, tenantOf(row), yield* textsOf(deps, no, indices))
-      space = embedded.space
-      yield* deps.database.transaction((tx) =>
-        Effect.andThen(
-          store(embedded.space, indices.length, tx),
-          putVectors(deps, no, indices, embedded, tx),
-        ),
-      )
+      const wanted = space ? yield* deps.vectors.missing(no, space, missingAtOnce) : first
+      if (wanted.length === 0) return space
+      for (let at = 0; at < wanted.length; at += batchSize) {
+        const indices = wanted.slice(at, at + batchSize)
+        const embedded = yield* embedTexts(deps, tenantOf(row), yield* textsOf(deps, no, indices))
+        yield* deps.database.transaction((tx) =>
+          Effect.andThen(
+            store(embedded.space, indices.length, tx),
+            putVectors(deps, no, indices, embedded, tx),
+          ),
+        )
+        const isSame = isSameSpace(space, embedded.space)
+        space = embedded.space
+        // the model changed: what is missing in the new space is another question
+        if (!isSame) break
+      }
     }
   })

@@ -6,7 +6,7 @@ import type { IngestFailure } from "../reading/document-reader.ts"
 import type { DocumentRow } from "../tables.ts"
 import type { VectorSpace } from "../vectors/vector-store.ts"
 import { checkDeadline } from "./deadline.ts"
-import { embedChunks } from "./embed-chunks.ts"
+import { embedChunks, isSameSpace } from "./embed-chunks.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
 import { type PaidIngest, paidIngest } from "./paid-ingest.ts"
 import { countsOf, markFile, progressOf } from "./progress.ts"
@@ -16,9 +16,6 @@ export const spaceOfRow = ({
   dimensions,
 }: Pick<DocumentRow, "space" | "dimensions">): VectorSpace | undefined =>
   space === null || dimensions === null ? undefined : { id: space, dimensions }
-
-export const isSameSpace = (a: VectorSpace | undefined, b: VectorSpace): boolean =>
-  a?.id === b.id && a.dimensions === b.dimensions
 
 /** Embeds what has no vector yet, and counts it in the document and in its file. */
 const embedRest = (deps: IngestDeps, begun: DocumentRow) => {

@@ -4,8 +4,8 @@ import { type Superseded, tenantOf, updateClaimed } from "../documents/claim.ts"
 import { changeSearched } from "../documents/tenant-version.ts"
 import type { DocumentRow } from "../tables.ts"
 import { currentSpace } from "./current-space.ts"
-import { embedChunks } from "./embed-chunks.ts"
-import { isSameSpace, spaceOfRow } from "./embed-file.ts"
+import { embedChunks, isSameSpace } from "./embed-chunks.ts"
+import { spaceOfRow } from "./embed-file.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
 
 /**

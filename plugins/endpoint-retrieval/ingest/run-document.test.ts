@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { apiError, PortError } from "../../../core/index.ts"
 import { lines, useIngest } from "../testing/use-ingest.ts"
 import { maxFailures } from "./failure.ts"
@@ -145,7 +145,7 @@ describe("a run that breaks off", () => {
     let tries = 0
     Object.assign(ingest.test.deps.catalogue, {
       open: (...of: Parameters<typeof openModel>) =>
-        ++tries === 2 ? Effect.fail(apiError("model_loading")) : openModel(...of),
+        ++tries === 3 ? Effect.fail(apiError("model_loading")) : openModel(...of),
     })
     await breaksOff(id, /loading/)
     expect(await ingest.test.document(id)).toMatchObject({
@@ -155,6 +155,19 @@ describe("a run that breaks off", () => {
     })
     await run(id)
     await expectReady(id, 25)
+  })
+
+  it("waits for a model that loads, or can't be opened yet", async () => {
+    await open()
+    const { entry, loaded } = ingest.test.embedModel
+    ingest.test.deps.catalogue.set(entry.id, { state: "failed", reason: "no such file" })
+    const id = await ingest.test.upload(lines(1))
+    const running = run(id)
+    await vi.waitFor(async () => expect(await ingest.test.document(id)).toMatchObject({ epoch: 1 }))
+    ingest.test.deps.catalogue.set(entry.id, { state: "ready", loaded })
+    await running
+    await expectReady(id, 1)
+    expect(await ingest.test.document(id)).toMatchObject({ failures: 0 })
   })
 
   it("waits for money that other calls hold", async () => {
@@ -168,30 +181,47 @@ describe("a run that breaks off", () => {
     await expectReady(id, 1)
   })
 
-  it("pays once where the answer of its last commit was lost", async () => {
-    await open()
-    const id = await ingest.test.upload(lines(2))
-    const { settle } = ingest.test.deps.billing
-    const lost = new PortError({ port: "database", message: "gone", why: "unavailable" })
-    const { transaction } = ingest.test.deps.database
+  /** The transaction that settles fails: with its answer lost, or rolled back. */
+  const lastCommitFails = (how: "lost" | "rolled back") => {
+    const { billing, database } = ingest.test.deps
+    const { settle } = billing
+    const { transaction } = database
+    const gone = new PortError({ port: "database", message: "gone", why: "unavailable" })
     let isLast = false
-    Object.assign(ingest.test.deps.billing, {
+    Object.assign(billing, {
       settle: (...of: Parameters<typeof settle>) => {
         isLast = of[0][0]?.outcome === "settled"
         return settle(...of)
       },
     })
-    Object.assign(ingest.test.deps.database, {
+    const failing = Effect.suspend(() => (isLast ? Effect.fail(gone) : Effect.void))
+    const mended = { settle, transaction }
+    Object.assign(database, {
       transaction: (body: Parameters<typeof transaction>[0]) =>
-        Effect.flatMap(transaction(body), (made) =>
-          isLast ? Effect.fail(lost) : Effect.succeed(made),
-        ),
+        how === "lost"
+          ? Effect.tap(transaction(body), () => failing)
+          : transaction((tx) => Effect.tap(body(tx), () => failing)),
     })
-    await breaksOff(id, /gone/)
-    Object.assign(ingest.test.deps.database, { transaction })
-    await run(id)
-    await expectReady(id, 2)
-  })
+    return () => {
+      Object.assign(billing, { settle: mended.settle })
+      Object.assign(database, { transaction: mended.transaction })
+    }
+  }
+
+  it.each(["lost", "rolled back"] as const)(
+    "pays once where its last commit was %s",
+    async (how) => {
+      await open()
+      const id = await ingest.test.upload(lines(2))
+      const mend = lastCommitFails(how)
+      await breaksOff(id, /gone/)
+      mend()
+      const state = how === "lost" ? "ready" : "embedding"
+      expect(await ingest.test.document(id)).toMatchObject({ state })
+      await run(id)
+      await expectReady(id, 2)
+    },
+  )
 
   it("holds the price anew where the work outlasts the hold", async () => {
     await open({ model: { before: () => Effect.sync(() => ingest.test.clock.advance(60_000)) } })

@@ -3,7 +3,7 @@ import { type ApiError, type PortError, portFailure } from "../../../core/index.
 import { claimDocument, noteFailure, type Superseded, tenantOf } from "../documents/claim.ts"
 import type { IngestFailure } from "../reading/document-reader.ts"
 import type { DocumentRow } from "../tables.ts"
-import { checkDeadline } from "./deadline.ts"
+import { checkDeadline, modelIsOpen } from "./deadline.ts"
 import { embedFile } from "./embed-file.ts"
 import { failDocument } from "./fail-document.ts"
 import { isPassing, maxFailures, tryAgain, unknownFailure } from "./failure.ts"
@@ -18,6 +18,7 @@ type Work<A> = Effect.Effect<A, ApiError | PortError | IngestFailure | Supersede
 const ingest = (deps: IngestDeps, row: DocumentRow): Work<void> =>
   Effect.gen(function* () {
     yield* checkDeadline(deps, row)
+    yield* modelIsOpen(deps, row)
     const file = yield* deps.files.find(tenantOf(row), row.file_id)
     // a deletion removes the document in the same transaction; an expired file is about to go
     if (!file) return

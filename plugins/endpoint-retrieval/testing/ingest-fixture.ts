@@ -1,6 +1,5 @@
 import { Effect, Schema, Stream } from "effect"
 import { sql } from "kysely"
-import { afterAll } from "vitest"
 import { makeCallPath, makeIds } from "../../../core/index.ts"
 import {
   type FakeEmbedScript,
@@ -51,6 +50,12 @@ const lineReader: DocumentReader = {
     ),
 }
 
+/** After the tests of a file: others of the same process open their own. */
+export const closeShared = async (): Promise<void> => {
+  await shared?.close()
+  shared = undefined
+}
+
 export interface IngestFixtureOptions {
   readonly settings?: Partial<Settings>
   readonly model?: FakeEmbedScript
@@ -58,8 +63,6 @@ export interface IngestFixtureOptions {
 }
 
 let shared: TestDatabase | undefined
-
-afterAll(() => shared?.close())
 
 /** One database for all tests of a file, as a new one takes long; without rows. */
 const empty = async (): Promise<TestDatabase> => {

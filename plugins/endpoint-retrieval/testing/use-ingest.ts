@@ -1,7 +1,8 @@
 import { Effect } from "effect"
-import { beforeAll, expect } from "vitest"
+import { afterAll, beforeAll, expect } from "vitest"
 import { runDocument } from "../ingest/run-document.ts"
 import {
+  closeShared,
   type IngestFixture,
   type IngestFixtureOptions,
   openIngestFixture,
@@ -19,6 +20,7 @@ export const useIngest = () => {
   }
   // the server of the test databases may have to start first
   beforeAll(() => open(), 120_000)
+  afterAll(closeShared)
   const run = (id: string) => Effect.runPromise(runDocument(test.deps, id))
   return {
     open,
