@@ -31,6 +31,19 @@ const separators = [
 // Chinese, Japanese, Thai and others write no spaces; the dictionaries of ICU know their words
 const segmenter = new Intl.Segmenter(undefined, { granularity: "word" })
 
+/** UTF-16 units, enough to tell where words end in the middle. */
+const around = 24
+
+/** The last end of a word in the units before a place, or the place itself if there is none. */
+const wordEndBefore = (text: string, place: number): number => {
+  const first = place - around
+  let end = 0
+  for (const { index } of segmenter.segment(text.slice(first, place + around)))
+    if (index <= around) end = index
+  if (end > 0) return first + end
+  return /[\udc00-\udfff]/.test(text[place]!) ? place - 1 : place
+}
+
 const after = (text: string, separator: string): string[] => {
   const parts: string[] = []
   let from = 0
@@ -48,12 +61,16 @@ class Splitter extends RecursiveCharacterTextSplitter {
     return separator === "" ? this.wordsOf(text) : after(text, separator)
   }
 
+  /** Runs of words, as looking up every word would take a second for 100,000 characters. */
   private wordsOf(text: string): string[] {
-    const words: string[] = []
-    for (const { segment } of segmenter.segment(text))
-      if (segment.length < this.chunkSize) words.push(segment)
-      else for (const character of segment) words.push(character)
-    return words
+    const length = Math.max(2 * around, Math.floor(this.chunkSize / 4))
+    const runs: string[] = []
+    for (let from = 0; from < text.length; ) {
+      const end = from + length < text.length ? wordEndBefore(text, from + length) : text.length
+      runs.push(text.slice(from, end))
+      from = end
+    }
+    return runs
   }
 }
 
