@@ -105,7 +105,7 @@ describe("chunks", () => {
 
   it("end where paragraphs and sentences do, and repeat whole sentences", async () => {
     const sentence = (n: number) => `Sentence number ${n} says what the ${n}th sentence has to say.`
-    const text = Array.from({ length: 60 }, (_, n) => sentence(n)).join(" ")
+    const text = Array.from({ length: 3000 }, (_, n) => sentence(n)).join(" ")
     for (const { text: chunk } of await chunksOf(usual, [{ text }])) {
       expect(chunk).toMatch(/^Sentence number/)
       expect(chunk).toMatch(/to say\.$/)
