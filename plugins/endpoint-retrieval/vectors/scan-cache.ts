@@ -10,8 +10,8 @@ import type { ScanLink } from "./scan/scan-host.ts"
 import { layoutOf, slabsOf } from "./scan/slabs.ts"
 import {
   pagesOf,
+  type ReadPage,
   type ReadyDocument,
-  readPage,
   readyDocuments,
   versionOf,
 } from "./stored-vectors.ts"
@@ -32,6 +32,7 @@ interface Entry {
 export interface ScanCacheDeps {
   readonly database: Database
   readonly clock: Clock
+  readonly read: ReadPage
   readonly link: () => ScanLink
   /** The memory of the thread. */
   readonly slabs: number
@@ -55,7 +56,7 @@ const keyOf = ({ tenant: { account, mode }, space: { id, dimensions } }: Lookup)
 export class ScanCache {
   private readonly deps: ScanCacheDeps
   private readonly entries = new Map<string, Entry>()
-  private readonly flights = makeSingleFlight<void, PortError>()
+  private readonly flights = makeSingleFlight<boolean, PortError>()
   private taken = 0
   private lastIndex = 0
   private uses = 0
@@ -90,35 +91,39 @@ export class ScanCache {
           if (entry) entry.users--
         }),
     )
-    const refreshed = Effect.andThen(this.flights.run(key, this.refresh(key, lookup)), attempt)
+    const refresh = this.flights.run(key, this.refresh(key, lookup))
     return Effect.gen(function* () {
-      // one more try where it was given up, or became old, between its refresh and its use
-      const found = (yield* attempt) ?? (yield* refreshed) ?? (yield* refreshed)
+      let found = yield* attempt
+      // the second try is for one that was given up, or became old, between its refresh and its use
+      for (let tries = 0; found === undefined && tries < 2; tries++) {
+        if (!(yield* refresh)) break
+        found = yield* attempt
+      }
       return found ?? (yield* otherwise)
     })
   }
 
-  /** Leaves the index current, or absent where it has no room. */
-  private refresh(key: string, { tenant, space }: Lookup): Effect.Effect<void, PortError> {
-    const { database, clock } = this.deps
+  /** Leaves the index current, or absent where it has no room: then it returns false. */
+  private refresh(key: string, { tenant, space }: Lookup): Effect.Effect<boolean, PortError> {
+    const { database, clock, read } = this.deps
     return Effect.gen({ self: this }, function* () {
       const version = yield* versionOf(database, tenant)
       const documents = yield* readyDocuments(database, tenant, space, clock.nowMs())
       const entry = this.open(key, space)
-      if (!entry) return
+      if (!entry) return false
       entry.version = undefined
       const added = this.removeOthers(entry, documents)
       const rows = documents.reduce((sum, { chunks }) => sum + chunks, 0)
       if (!this.reserve(entry, slabsOf(rows, layoutOf(space.dimensions)))) {
         this.drop(key, entry)
-        return
+        return false
       }
       entry.users++
       yield* Effect.forEach(
         pagesOf(added, space),
         (page) =>
-          Effect.map(readPage(database, space, page), (read) => {
-            for (const packed of read) entry.link.post({ type: "add", index: entry.index, packed })
+          Effect.map(read(space, page), (rows) => {
+            for (const packed of rows) entry.link.post({ type: "add", index: entry.index, packed })
           }),
         // the database reads one while the thread takes in the other
         { concurrency: 2, discard: true },
@@ -128,6 +133,7 @@ export class ScanCache {
       )
       for (const document of added) entry.documents.set(document.no, document)
       entry.version = version
+      return true
     })
   }
 

@@ -2,12 +2,12 @@ import { Effect, type Scope } from "effect"
 import type { PortError } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { roundedToHalves, toHalves, unitPrefix } from "./half-floats.ts"
-import { byRank, type ScoredChunk } from "./scan/best.ts"
+import { BestChunks, type ScoredChunk } from "./scan/best.ts"
 import type { ScanQuery } from "./scan/row-index.ts"
 import { openScanHost } from "./scan/scan-host.ts"
 import { slabBytes } from "./scan/slabs.ts"
 import { ScanCache } from "./scan-cache.ts"
-import { pagesOf, readPage, readyDocuments, versionOf } from "./stored-vectors.ts"
+import { makePageReader, pagesOf, readyDocuments, versionOf } from "./stored-vectors.ts"
 import { type VectorColumn, vectorRows } from "./vector-rows.ts"
 import type { VectorHit, VectorQuery, VectorStore } from "./vector-store.ts"
 
@@ -46,19 +46,20 @@ export const openScanStore = ({
   Effect.gen(function* () {
     const slabs = Math.floor((settings.cacheMb * 2 ** 20) / slabBytes)
     const link = yield* openScanHost(log, { slabs })
-    const cache = new ScanCache({ database, clock, link, slabs })
+    const read = makePageReader(database)
+    const cache = new ScanCache({ database, clock, read, link, slabs })
     const readAll = ({ tenant, space, limit }: VectorQuery, query: ScanQuery) =>
       Effect.gen(function* () {
         const wanted = query.ranges && new Set(query.ranges.map(({ document }) => document))
         const documents = yield* readyDocuments(database, tenant, space, query.nowMs)
         const searched = documents.filter(({ no }) => !wanted || wanted.has(no))
-        let best: readonly ScoredChunk[] = []
+        const best = new BestChunks(limit)
         for (const page of pagesOf(searched, space))
-          for (const packed of yield* readPage(database, space, page)) {
+          for (const packed of yield* read(space, page)) {
             const hits = yield* link().ask({ type: "scan", packed, query })
-            best = [...best, ...hits].sort(byRank).slice(0, limit)
+            for (const hit of hits) best.offer(hit)
           }
-        return best
+        return best.hits
       })
     const search = (asked: VectorQuery): Effect.Effect<readonly ScoredChunk[], PortError> =>
       Effect.gen(function* () {

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Semaphore } from "effect"
 import { sql } from "kysely"
 import type { Database, PortError, Tenant } from "../../../core/index.ts"
 import type { RetrievalTables } from "../tables.ts"
@@ -102,8 +102,24 @@ export const pagesOf = (
 const owned = (bytes: Buffer): Uint8Array =>
   bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 
-/** Reads a page: one value for each document, as a row for each chunk takes ten times as long. */
-export const readPage = (
+export type ReadPage = (
+  space: VectorSpace,
+  page: Page,
+) => Effect.Effect<readonly PackedRows[], PortError>
+
+/** Pages that are read at once, of all accounts, in the order in which they are asked for. */
+const pagesAtOnce = 3
+
+/**
+ * Reads pages, one value for each document: a row for each chunk takes ten times as long. A large
+ * account takes turns with others, and few connections.
+ */
+export const makePageReader = (database: Database): ReadPage => {
+  const permits = Semaphore.makeUnsafe(pagesAtOnce)
+  return (space, page) => permits.withPermits(1)(readPage(database, space, page))
+}
+
+const readPage = (
   database: Database,
   { id, dimensions }: VectorSpace,
   { documents, from, to }: Page,

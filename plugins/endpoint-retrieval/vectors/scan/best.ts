@@ -54,3 +54,27 @@ export interface ScoredChunk {
 /** Best first; equal ones by document and chunk, so that the order never depends on chance. */
 export const byRank = (a: ScoredChunk, b: ScoredChunk): number =>
   b.score - a.score || a.document - b.document || a.chunk - b.chunk
+
+/** The best of many chunks, in order: most of them are compared with the last only. */
+export class BestChunks {
+  private readonly size: number
+  private readonly sorted: ScoredChunk[] = []
+
+  constructor(size: number) {
+    this.size = size
+  }
+
+  get hits(): readonly ScoredChunk[] {
+    return this.sorted
+  }
+
+  offer(chunk: ScoredChunk): void {
+    const { sorted, size } = this
+    const last = sorted.at(-1)
+    if (sorted.length === size && last && byRank(chunk, last) >= 0) return
+    let at = sorted.length
+    while (at > 0 && byRank(chunk, sorted[at - 1]!) < 0) at--
+    sorted.splice(at, 0, chunk)
+    if (sorted.length > size) sorted.pop()
+  }
+}

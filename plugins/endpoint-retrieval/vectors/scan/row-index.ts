@@ -1,5 +1,5 @@
 import { floatOfHalf } from "../half-floats.ts"
-import { byRank, Largest, type ScoredChunk } from "./best.ts"
+import { BestChunks, Largest, type ScoredChunk } from "./best.ts"
 import type { Layout, Slabs } from "./slabs.ts"
 
 /** Chunks of a document, `from` and `to` inclusive. */
@@ -99,11 +99,11 @@ export const searchPacked = (packed: PackedRows, query: ScanQuery): readonly Sco
   const { vector, limit, nowMs, ranges } = query
   if (expiresMs <= nowMs) return []
   const filter = new Filter(ranges)
-  const hits: ScoredChunk[] = []
+  const best = new BestChunks(limit)
   for (const { chunk, halves } of unpack(packed, vector.length))
     if (filter.takes(document, chunk))
-      hits.push({ document, chunk, score: product(vector, halves) })
-  return hits.sort(byRank).slice(0, limit)
+      best.offer({ document, chunk, score: product(vector, halves) })
+  return best.hits
 }
 
 interface IndexedDocument {
@@ -113,11 +113,6 @@ interface IndexedDocument {
 
 /** Room for rounding in sums of floats. */
 const slack = 1e-5
-
-interface Candidate {
-  readonly row: number
-  readonly most: number
-}
 
 /**
  * The vectors of one tenant in one space. A search multiplies all rows as int8 first. The norm of
@@ -206,12 +201,11 @@ export class RowIndex {
 
   search(query: ScanQuery): readonly ScoredChunk[] {
     if (query.limit < 1) return []
-    const { candidates, least } = this.candidates(query)
-    return candidates
-      .filter(({ most }) => most >= least)
-      .map(({ row }) => this.scored(row, query.vector))
-      .sort(byRank)
-      .slice(0, query.limit)
+    const { rows, mosts, least } = this.candidates(query)
+    const best = new BestChunks(query.limit)
+    for (let i = 0; i < rows.length; i++)
+      if (mosts[i]! >= least) best.offer(this.scored(rows[i]!, query.vector))
+    return best.hits
   }
 
   private scored(row: number, query: Float32Array): ScoredChunk {
@@ -226,7 +220,7 @@ export class RowIndex {
     }
   }
 
-  /** Rows whose product may be among the best, and the least product that one of those has. */
+  /** Rows whose product may be among the best, its bound, and what one of the best has at least. */
   private candidates({ vector, limit, nowMs, ranges }: ScanQuery) {
     const { memory, layout } = this
     const filter = new Filter(ranges)
@@ -234,7 +228,8 @@ export class RowIndex {
     const { scale, lost } = memory.setQuery(vector, layout.stride)
     const norm = Math.hypot(...vector)
     const best = new Largest(limit)
-    const candidates: Candidate[] = []
+    const rows: number[] = []
+    const mosts: number[] = []
     for (const [index, slab] of this.slabs.entries()) {
       const first = index * layout.rows
       const count = Math.min(layout.rows, this.rows - first)
@@ -251,10 +246,11 @@ export class RowIndex {
         if (ranges && !filter.takes(this.documents[ordinal]!.no, memory.int32[chunks + at]!))
           continue
         best.offer(estimate - error)
-        candidates.push({ row: first + at, most: estimate + error })
+        rows.push(first + at)
+        mosts.push(estimate + error)
       }
     }
-    return { candidates, least: best.least }
+    return { rows, mosts, least: best.least }
   }
 
   /** Gives all memory back. */
