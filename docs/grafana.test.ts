@@ -84,10 +84,12 @@ describe("config/grafana.json", () => {
       expect([expr, expr.split("(").length]).toEqual([expr, expr.split(")").length])
   })
 
-  test("shows every metric of models, batches and the database", () => {
+  test("shows every metric of models, batches, knowledge files and the database", () => {
     const shown = targets.map(({ expr }) => expr).join("\n")
     const missing = allMetrics()
-      .filter(({ labels, name }) => labels.includes("model_name") || /_(batch|db)_/.test(name))
+      .filter(
+        ({ labels, name }) => labels.includes("model_name") || /_(batch|db|ingest)_/.test(name),
+      )
       .filter(({ name }) => !shown.includes(name))
     expect(missing).toEqual([])
   })

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { describe, expect, it, vi } from "vitest"
 import { apiError, PortError } from "../../../core/index.ts"
+import { claimDocument } from "../documents/claim.ts"
 import { lines, useIngest } from "../testing/use-ingest.ts"
 import { maxFailures } from "./failure.ts"
 import { rescue, sweepRemoved } from "./upkeep.ts"
@@ -252,6 +253,22 @@ describe("a worker that lost its claim changes nothing", () => {
     await run(id)
     await expectReady(id, 3)
     expect(await ingest.test.document(id)).toMatchObject({ epoch: 2 })
+  })
+
+  it("to another worker that has only begun", async () => {
+    let isClaimed = false
+    const claim = Effect.suspend(() => {
+      if (isClaimed) return Effect.void
+      isClaimed = true
+      return Effect.orDie(claimDocument(ingest.test.deps, id))
+    })
+    await open({ model: { before: () => Effect.asVoid(claim) } })
+    const id = await ingest.test.upload(lines(3))
+    await run(id)
+    expect(await ingest.test.document(id)).toMatchObject({ state: "embedding", embedded: 0 })
+    expect(await ingest.test.calls()).toMatchObject([{ state: "voided" }])
+    await run(id)
+    await expectReady(id, 3)
   })
 
   it("to the deletion of the file", async () => {
