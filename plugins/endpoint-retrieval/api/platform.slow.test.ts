@@ -1,7 +1,8 @@
-import OpenAI from "openai"
+import OpenAI, { toFile } from "openai"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { addAccount, askDashboard, errorOf } from "../../../testing/dashboard-client.ts"
 import { type Platform, startPlatform } from "../../../testing/platform.ts"
+import { linesOf, makePdf } from "../testing/make-pdf.ts"
 import type { RetrievalReply } from "./schema.ts"
 
 /** The whole server through the official client, with models that have no weights. */
@@ -27,8 +28,8 @@ const ids: Record<"harbours" | "bread" | "foreign" | "test", string> = {
 const clientOf = (apiKey: string) =>
   new OpenAI({ baseURL: `${platform.url}/v1`, apiKey, maxRetries: 0 })
 
-const upload = async (by: OpenAI, content: string, name: string, metadata?: object) => {
-  const file = new File([content], name)
+const upload = async (by: OpenAI, content: string | Buffer, name: string, metadata?: object) => {
+  const file = await toFile(Buffer.from(content as string), name)
   const created = await by.files.create({ file, purpose: "knowledge", metadata } as never)
   const { status } = await by.files.waitForProcessing(created.id, { pollInterval: 50 })
   expect(status).toBe("processed")
@@ -64,6 +65,27 @@ it("shows the place of each result: its characters are those of the file", async
   ])
   for (const { file_id, start, end, ...result } of results)
     expect(contents.get(file_id)!.slice(start, end).join("")).toBe(result.text)
+})
+
+it("names the page of a result in a PDF, and searches some pages only", async () => {
+  const lines = ["The warranty is two years.", "Wash the filter in warm water.", "Call for spares."]
+  const id = await upload(
+    client,
+    makePdf(lines.map((line) => ({ content: linesOf(line) }))),
+    "a.pdf",
+  )
+  const search = async (more: object) =>
+    (await ask({ query: "Wash the filter", file_ids: [id], ...more })).results
+  const text = "[Page 2]\nWash the filter in warm water."
+  const [first] = await search({ neighbours: 1, top_k: 1 })
+  expect(first).toMatchObject({ page: 2, start: 37, end: 37 + text.length, text })
+  expect(first?.neighbours?.map(({ page }) => page)).toEqual([1, 3])
+  const onPages = async (pages: object) =>
+    (await search({ filters: { pages }, hybrid: true })).map(({ page }) => page)
+  expect(await onPages({ from: 2 })).toEqual([2, 3])
+  expect(await onPages({ from: 3, to: 9 })).toEqual([3])
+  expect(await onPages({ from: 4 })).toEqual([])
+  await client.files.delete(id)
 })
 
 it.each([{}, { hybrid: true }, { rerank: true }, { hybrid: { weight: 0 }, rerank: "svc-rerank" }])(
