@@ -1,7 +1,7 @@
 // Asks documents: node examples/chat-with-documents/chat.js handbook.pdf "How long is the warranty?"
 import { existsSync } from "node:fs"
 import { stdin, stdout } from "node:process"
-import { createInterface } from "node:readline/promises"
+import { createInterface } from "node:readline"
 import OpenAI from "openai"
 import { connection } from "../clients/connection.js"
 import { answerFrom } from "./answer.js"
@@ -41,7 +41,9 @@ const reply = async (asked) => {
 
 if (question) await reply(question)
 else {
-  const prompt = createInterface({ input: stdin, output: stdout })
-  prompt.on("close", () => process.exit())
-  for (;;) await reply(await prompt.question("> "))
+  stdout.write("> ")
+  for await (const line of createInterface({ input: stdin })) {
+    if (line.trim() !== "") await reply(line)
+    stdout.write("> ")
+  }
 }

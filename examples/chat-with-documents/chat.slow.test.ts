@@ -45,7 +45,11 @@ it("says why a document can't be read", async () => {
   })
 })
 
-it("names the page of what it quotes from a PDF", async () => {
-  const { stdout } = await ask(join(import.meta.dirname, "handbook.pdf"), "How long is it covered?")
-  expect(stdout).toMatch(/^ {2}"[A-Z].*\."\n {4}handbook\.pdf, page [123], characters \d+ to \d+ /m)
+it("asks for questions where none is given, and names the pages of a PDF", async () => {
+  const running = ask(join(import.meta.dirname, "handbook.pdf"))
+  running.child.stdin?.end("How long is it covered?\n\nCan I use vinegar?\n")
+  const { stdout } = await running
+  expect(
+    stdout.match(/^ {2}"[A-Z].*\."\n {4}handbook\.pdf, page [123], characters \d+ /gm),
+  ).toHaveLength(4)
 })

@@ -11,7 +11,7 @@ const digestOf = async (path) => {
 
 /** Finds what was uploaded before, by the digest in its metadata. */
 const findUploaded = async (client, sha256) => {
-  for await (const file of client.files.list({ purpose: "knowledge" }))
+  for await (const file of client.files.list({ purpose: "knowledge", limit: 100 }))
     if (file.metadata?.sha256 === sha256 && file.status !== "failed") return file
 }
 
