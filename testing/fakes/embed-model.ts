@@ -108,8 +108,12 @@ const stepsOf = (items: readonly Item[], dimensions: number): readonly FakeStep<
   return [...items.entries()].reverse().map(([index, item]) => {
     tokens += item.tokens
     images += item.images
+    const { words, truncated } = item
     return {
-      events: [{ index, vector: direction(item.words, dimensions), truncated: item.truncated }],
+      // made when the step runs: a plan is cheap
+      get events() {
+        return [{ index, vector: direction(words, dimensions), truncated }]
+      },
       usage: usageOf({ inputTokens: tokens, images }),
     }
   })

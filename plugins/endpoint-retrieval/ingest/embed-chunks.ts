@@ -70,10 +70,7 @@ export const embedChunks = <E>(
             putVectors(deps, no, indices, embedded, tx),
           ),
         )
-        const isSame = isSameSpace(space, embedded.space)
         space = embedded.space
-        // the model changed: what is missing in the new space is another question
-        if (!isSame) break
       }
     }
   })

@@ -12,7 +12,9 @@ describe("another model", () => {
     const { entry, loaded } = fakeEmbedModel({ embeddingSpace, dimensions })
     ingest.test.deps.catalogue.set(entry.id, { state: "ready", loaded })
   }
-  const spaces = async () => new Set((await ingest.test.vectors()).map(({ space }) => space))
+  /** Each with the bytes of a vector. */
+  const spaces = async () =>
+    new Set((await ingest.test.vectors()).map(({ space, bytes }) => `${space} ${bytes}`))
 
   it("has ready files embedded again, at no cost, with no space in another", async () => {
     await open()
@@ -23,7 +25,7 @@ describe("another model", () => {
     expect(await Effect.runPromise(sendOutdated(ingest.test.deps))).toBe(1)
     await run(id)
     expect(await ingest.test.document(id)).toMatchObject({ space: "another", epoch: 2 })
-    expect(await spaces()).toEqual(new Set(["another"]))
+    expect(await spaces()).toEqual(new Set(["another 16"]))
     await expectReady(id, 70)
     expect(await ingest.test.version()).toBe(2n)
     expect(await Effect.runPromise(sendOutdated(ingest.test.deps))).toBe(0)
@@ -37,24 +39,31 @@ describe("another model", () => {
     await Effect.runPromise(sendOutdated(ingest.test.deps))
     await run(id)
     expect(await ingest.test.document(id)).toMatchObject({ space: "fake-words-v1", dimensions: 16 })
+    expect(await spaces()).toEqual(new Set(["fake-words-v1 32"]))
     await expectReady(id, 3)
   })
 
-  it("in the middle of a file has its chunks embedded in one space", async () => {
-    await open()
-    const id = await ingest.test.upload(lines(70))
-    const { put } = ingest.test.deps.vectors
-    Object.assign(ingest.test.deps.vectors, {
-      put: (...of: Parameters<typeof put>) => {
-        serve("another")
-        return put(...of)
-      },
-    })
-    await run(id)
-    expect(await ingest.test.document(id)).toMatchObject({ space: "another" })
-    expect(await spaces()).toEqual(new Set(["another"]))
-    await expectReady(id, 70)
-  })
+  it.each([
+    ["another", 8],
+    ["fake-words-v1", 16],
+  ])(
+    "in the middle of a file has its chunks embedded in one space: %s, %i",
+    async (space, length) => {
+      await open()
+      const id = await ingest.test.upload(lines(70))
+      const { put } = ingest.test.deps.vectors
+      Object.assign(ingest.test.deps.vectors, {
+        put: (...of: Parameters<typeof put>) => {
+          serve(space, length)
+          return put(...of)
+        },
+      })
+      await run(id)
+      expect(await ingest.test.document(id)).toMatchObject({ space, dimensions: length })
+      expect(await spaces()).toEqual(new Set([`${space} ${2 * length}`]))
+      await expectReady(id, 70)
+    },
+  )
 })
 
 it("a file that has lost its job gets another one", async () => {

@@ -133,7 +133,10 @@ export const openIngestFixture = async ({
       await sql<{
         idx: number
         space: string
-      }>`SELECT idx, space FROM retrieval_vector ORDER BY space, idx`.execute(db)
+        bytes: number
+      }>`SELECT idx, space, octet_length(vector) AS bytes FROM retrieval_vector ORDER BY space, idx`.execute(
+        db,
+      )
     ).rows
   const version = async () =>
     (await db.selectFrom("retrieval_tenant").select("version").executeTakeFirst())?.version ?? 0n
