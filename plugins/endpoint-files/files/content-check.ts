@@ -10,10 +10,11 @@ const unsupported = (message: string, param: string): ApiError =>
   apiError("unsupported_file_type", message, { param })
 
 /** The bytes that a knowledge file of each extension must begin with. */
-const contents = new Map<string, "pdf" | "zip" | "text">([
+const contents = new Map<string, "pdf" | "word" | "html" | "text">([
   ["pdf", "pdf"],
-  ["docx", "zip"],
-  ...["txt", "md", "html", "htm", "csv"].map((extension) => [extension, "text"] as const),
+  ["docx", "word"],
+  ...["html", "htm"].map((extension) => [extension, "html"] as const),
+  ...["txt", "md", "csv"].map((extension) => [extension, "text"] as const),
 ])
 
 /** Checks what is known before the bytes arrive. */
@@ -43,19 +44,24 @@ const isText = (head: Buffer): boolean => {
 const startsWith = (head: Buffer, magic: string): boolean =>
   head.subarray(0, magic.length).toString("latin1") === magic
 
+/** A ZIP archive, and the compound file that encrypted documents are wrapped in. */
+const wordStarts = ["PK\x03\x04", "\xd0\xcf\x11\xe0"]
+
 /** Returns why the bytes are not what the name says; undefined where they agree. */
 const contradiction = (extension: string, head: Buffer): string | undefined => {
   const wanted = contents.get(extension)
+  // ingest says that it is empty
+  if (head.length === 0) return undefined
   if (wanted === "pdf")
     return head.includes("%PDF-") ? undefined : "The file is called .pdf, but is no PDF."
   if (startsWith(head, "%PDF-")) return "The file is a PDF, but is not called .pdf."
-  if (wanted === "zip") {
-    if (startsWith(head, "PK\x03\x04")) return undefined
-    // a compound file: the format before 2007, and the envelope of encrypted documents
-    return startsWith(head, "\xd0\xcf\x11\xe0")
-      ? "The document is protected by a password, or of Word's old format: save it as .docx without a password."
+  if (wanted === "word")
+    return wordStarts.some((magic) => startsWith(head, magic))
+      ? undefined
       : `The file is called .${extension}, but is no Word document of that format.`
-  }
+  // a page may name another encoding
+  if (wanted === "html")
+    return head.includes(0) ? `The file is called .${extension}, but is no page.` : undefined
   return isText(head)
     ? undefined
     : `The file is called .${extension}, which is text, but is no text in UTF-8.`

@@ -168,17 +168,20 @@ describe("a file", () => {
       ["a.html", "<p>text</p>"],
       ["a.HTM", "<p>text</p>"],
       ["a.csv", "a,b\n1,2\n"],
+      ["latin1.html", Buffer.from('<meta charset="latin1">gr\xf6\xdfe', "latin1")],
       ["a.docx", "PK\x03\x04..."],
+      ["encrypted.docx", Buffer.from("\xd0\xcf\x11\xe0\xa1\xb1", "latin1")],
+      ["empty.pdf", ""],
     ] as const
     for (const [name, text] of good)
       await live.files.delete((await upload(live, name, text, "knowledge")).id)
     const bad = [
       ["a.docx", "text"],
       ["a.docx", "PK"],
-      ["encrypted.docx", Buffer.from("\xd0\xcf\x11\xe0\xa1\xb1", "latin1")],
       ["a.doc", "\xd0\xcf"],
       ["a.csv", "a\0b"],
       ["a.html", "%PDF-1.7"],
+      ["image.html", Buffer.from("\x89PNG\r\n\x1a\n\0\0", "latin1")],
       ["a", "text"],
       ["a.pdf", "text"],
       ["a.txt", "%PDF-1.7"],
