@@ -114,7 +114,7 @@ export const askForForeign = async (world: World): Promise<readonly ForeignReply
   return replies
 }
 
-/** Ids of other tenants in bodies: an input file, a part of an upload. */
+/** Ids of other tenants in bodies: an input file, a searched one, a part of an upload. */
 export const askWithForeignBodies = async (world: World): Promise<readonly ForeignReply[]> => {
   const replies: ForeignReply[] = []
   const post = async (actor: Actor, path: string, json: Json) => {
@@ -137,6 +137,10 @@ export const askWithForeignBodies = async (world: World): Promise<readonly Forei
     for (const holder of keys.filter((one) => isOther(asker, one, "key"))) {
       const batch = (id: string) => ({ input_file_id: id, endpoint: "/v1/embeddings" })
       await compare(asker, "/v1/batches", batch, youngest(holder, "file"))
+      const search = (id: string) => ({ query: "a", file_ids: [id] })
+      await compare(asker, "/v1/retrieval", search, youngest(holder, "file"))
+      const filtered = (id: string) => ({ query: "a", filters: { file_ids: [id] } })
+      await compare(asker, "/v1/retrieval", filtered, youngest(holder, "file"))
       const path = `/v1/uploads/${youngest(asker, "upload")}/complete`
       const parts = (id: string) => ({ part_ids: [id] })
       await compare(asker, path, parts, youngest(holder, "upload.part"))

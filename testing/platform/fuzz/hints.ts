@@ -53,18 +53,18 @@ const modelFor = (place: Place): string => {
   )
 }
 
-const inputFile = (place: Place): string =>
-  oneOf(
-    place,
-    (place.actor.owner ? place.world.known.of(place.actor.owner, "file") : [])
-      .filter(({ fields }) => fields.purpose === "batch_input")
-      .map(({ id }) => id),
-  )
+const filesFor = ({ actor, world }: Place, purpose: string): readonly string[] =>
+  (actor.owner ? world.known.of(actor.owner, "file") : [])
+    .filter(({ fields }) => fields.purpose === purpose)
+    .map(({ id }) => id)
+
+const inputFile = (place: Place): string => oneOf(place, filesFor(place, "batch_input"))
 
 /** What fields hold in real use, by name: a schema says less than its users know. */
 const values: Readonly<Record<string, (place: Place) => Json>> = {
   model: modelFor,
   input_file_id: inputFile,
+  file_ids: (place) => [oneOf(place, filesFor(place, "knowledge"))],
   part_ids: (place) => knownIds(place, "upload.part", true).slice(0, 1),
   endpoint: (place) => place.random.pick(batchTargets),
   url: ({ world }) => world.receiver.url,
