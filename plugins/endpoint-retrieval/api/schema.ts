@@ -51,7 +51,7 @@ const Filters = Schema.Struct({
     description: "Files whose own metadata has all of these.",
   }),
   pages: optional(Pages).annotate({
-    description: "Places that begin on these pages; formats without pages have none.",
+    description: "Places on these pages; formats without pages have none.",
   }),
 }).annotate({ identifier: "RetrievalFilters" })
 
@@ -117,7 +117,7 @@ export type RetrievalBody = typeof RetrievalBody.Type
 
 const place = {
   page: Schema.optionalKey(Schema.Int).annotate({
-    description: "The page on which it begins, from 1 on, in formats that have pages.",
+    description: "The page that it is on, from 1 on, in formats that have pages.",
   }),
   start: Schema.optionalKey(Schema.Int).annotate({
     description:

@@ -23,7 +23,7 @@ export interface Restriction {
   readonly fileLists: readonly (readonly string[])[]
   /** What a file's own must have. */
   readonly metadata?: Readonly<Record<string, string>> | null | undefined
-  /** Where a chunk begins, both inclusive; formats without pages have no such chunk. */
+  /** Where a chunk is, both inclusive; formats without pages have no such chunk. */
   readonly pages?: { readonly from: number; readonly to: number } | undefined
 }
 
