@@ -1,6 +1,7 @@
 // Reading PDFs as ingest does: pages/s, memory, how each file ends, and its words against
 // pdftotext's where Poppler is installed. `npm run build && node --import tsx bench/ingest.ts FOLDER
 // [--most 1000] [--processes 1] [--list]`; bench/ingest/hostile.py writes broken and hostile files.
+// Interrupted (SIGINT), it prints what it has read.
 import { readdirSync } from "node:fs"
 import { join, relative, resolve } from "node:path"
 import { parseArgs } from "node:util"
@@ -122,12 +123,20 @@ const watch = setInterval(() => {
   most = Math.max(most, ...children)
   mostAll = Math.max(mostAll, process.memoryUsage().rss + sum(children))
 }, 50)
+let isInterrupted = false
+process.once("SIGINT", () => {
+  isInterrupted = true
+})
 try {
   const poppler = await hasPoppler()
-  const files = await atOnce(filesIn(Number(values.most)), processes, async (file) =>
-    compare(await readFile(reader, file), poppler),
-  )
-  const sources = [...new Set(files.map(({ file }) => sourceOf(file)))]
+  const all = filesIn(Number(values.most))
+  const files: Compared[] = []
+  await atOnce(all, processes, async (file) => {
+    if (isInterrupted) return
+    files.push(await compare(await readFile(reader, file), poppler))
+    if (files.length % 50 === 0) console.error(`${files.length} of ${all.length} files`)
+  })
+  const sources = [...new Set(files.map(({ file }) => sourceOf(file)))].sort()
   printTable(
     `${files.length} files; word recall against ${poppler ? "pdftotext" : "nothing: pdftotext is not installed"}`,
     ["", "files", "processed", "pages", "recall, median", "p10", "else"],

@@ -1,7 +1,7 @@
 // nDCG@10 of POST /v1/retrieval as it is served (plain, hybrid, reranked) over whole collections,
 // against BM25 and against the embedding model alone. The collections are rebuilt from Debian
 // packages (apt-get, dpkg-deb) and a file of this repository. `npm run build && RAKIT_MODELS=folder
-// node --import tsx bench/retrieval-quality.ts [--queries N] [--only perlfaq]`
+// node --import tsx bench/retrieval-quality.ts [--queries N] [--only perlfaq] [--skip-rerank]`
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -19,6 +19,7 @@ const { values } = parseArgs({
   options: {
     queries: { type: "string", default: "1000" },
     only: { type: "string", default: "" },
+    "skip-rerank": { type: "boolean", default: false },
   },
 })
 
@@ -68,22 +69,34 @@ interface Results {
   readonly results: readonly { readonly file_id: string }[]
 }
 
-/** The files of the 50 best chunks, in their order, each once. */
+/** The files of the best chunks, in their order, each once. */
 const retriever = (files: readonly string[], fields: object): Ranker => {
   const numbers = new Map(files.map((id, i) => [id, i]))
   return async (query) => {
-    const body = { query, file_ids: files, top_k: 50, ...fields }
+    const body = { query, file_ids: files, ...fields }
     const { results } = await client.post<Results>("/retrieval", { body })
     return [...new Set(results.map(({ file_id }) => numbers.get(file_id)!))]
   }
 }
 
+/** So many results that they are of ten documents and more; the reranker reads 32 places. */
 const ways = {
-  "/v1/retrieval": {},
-  "hybrid: true": { hybrid: true },
-  "rerank: true": { rerank: true },
-  "hybrid and rerank": { hybrid: true, rerank: true },
+  "/v1/retrieval": { top_k: 50 },
+  "hybrid: true": { top_k: 50, hybrid: true },
+  "rerank: true": { top_k: 32, rerank: true },
+  "hybrid and rerank": { top_k: 32, hybrid: true, rerank: true },
 }
+
+/** Reciprocal rank fusion (Cormack, Clarke, Büttcher 2009) with equal weights and k = 60. */
+const fused =
+  (one: Ranker, other: Ranker): Ranker =>
+  async (query) => {
+    const scores = new Map<number, number>()
+    for (const ranked of [await one(query), await other(query)])
+      for (const [at, document] of ranked.entries())
+        scores.set(document, (scores.get(document) ?? 0) + 1 / (60 + at + 1))
+    return [...scores].sort(([, a], [, b]) => b - a).map(([document]) => document)
+  }
 
 const systemsFor = async (
   collection: Collection,
@@ -91,10 +104,14 @@ const systemsFor = async (
   const files = await atOnce(collection.documents, 16, (text, i) =>
     upload(client, `${i}.txt`, text),
   )
+  const [words, meaning] = [bm25(collection.documents), await embedder(collection)]
   return [
-    ["BM25, whole documents", bm25(collection.documents)],
-    ["svc-embed, whole documents", await embedder(collection)],
-    ...Object.entries(ways).map(([name, fields]) => [name, retriever(files, fields)] as const),
+    ["BM25, whole documents", words],
+    ["svc-embed, whole documents", meaning],
+    ["these two fused", fused(words, meaning)],
+    ...Object.entries(ways)
+      .filter(([, fields]) => !("rerank" in fields && values["skip-rerank"]))
+      .map(([name, fields]) => [name, retriever(files, fields)] as const),
   ]
 }
 

@@ -1,20 +1,19 @@
-import { readdirSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 
-/** Resident bytes and parent of a process (Linux); undefined when it has ended. */
-const statusOf = (pid: string): { readonly parent: number; readonly bytes: number } | undefined => {
+/** 0 when the process has ended. */
+const residentBytes = (pid: string): number => {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8")
-    const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(status)?.[1])
-    return { parent: field("PPid"), bytes: (field("VmRSS") || 0) * 1024 }
+    return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024
   } catch {
-    return undefined
+    return 0
   }
 }
 
-/** The resident bytes of each child of this process. */
+/** The resident bytes of each process that the main thread has started (Linux). */
 export const childrenBytes = (): readonly number[] =>
-  readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .map(statusOf)
-    .filter((status) => status?.parent === process.pid)
-    .map((status) => status!.bytes)
+  readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, "utf8")
+    .trim()
+    .split(" ")
+    .filter(Boolean)
+    .map(residentBytes)
