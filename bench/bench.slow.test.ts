@@ -109,3 +109,23 @@ it("soak.ts answers the honest well beside the hostile, and the ledger stays sou
   expect(text).toContain("all honest calls were answered well")
   expect(text).toContain("The ledger is sound.")
 }, 180_000)
+
+it("ingest.ts says how each file ends, with a sound and a broken one", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-bench-test-"))
+  const page = "<</Type/Page/Parent 2 0 R/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>"
+  const text = "BT /F 12 Tf 72 700 Td (A line of text) Tj ET"
+  const objects = [
+    "<</Type/Catalog/Pages 2 0 R>>",
+    "<</Type/Pages/Kids[3 0 R]/Count 1/MediaBox[0 0 612 792]>>",
+    page,
+    `<</Length ${text.length}>>stream\n${text}\nendstream`,
+    "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+  ]
+  const body = objects.map((object, i) => `${i + 1} 0 obj${object}endobj\n`).join("")
+  writeFileSync(join(folder, "sound.pdf"), `%PDF-1.4\n${body}trailer<</Root 1 0 R>>\n%%EOF`)
+  writeFileSync(join(folder, "broken.pdf"), "%PDF-1.4\nnothing")
+  const printed = await run("ingest", folder)
+  expect(printed).toMatch(/all +2 +1 +1\.00 .*1 broken/)
+  expect(printed).toMatch(/memory +\d+ MB at most/)
+  rmSync(folder, { recursive: true, force: true })
+}, 60_000)
