@@ -3,7 +3,9 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Tenant } from "../../../core/index.ts"
 import { type VectorFixture, vectorFixture } from "../testing/vector-fixture.ts"
+import { openVectorStore } from "../vectors/open-vector-store.ts"
 import { openScanStore } from "../vectors/scan-store.ts"
+import { tableOf } from "../vectors/vector-rows.ts"
 import type { VectorStore } from "../vectors/vector-store.ts"
 import { audit } from "./audit.ts"
 import { auditJson, auditText, isSoundAudit } from "./audit-text.ts"
@@ -16,7 +18,20 @@ const fan = (count: number, from = 0) =>
     return Float32Array.from([Math.cos(angle), Math.sin(angle)])
   })
 
-describe("rakit retrieval audit", () => {
+// a server whose user may make the extension
+const server = process.env.RAKIT_TEST_PGVECTOR_URL
+
+const stores: readonly (readonly [string, object, string | undefined])[] = [
+  ["exact scan", {}, undefined],
+  ...(server
+    ? ([
+        ["pgvector exact", {}, server],
+        ["pgvector hnsw", { index: "hnsw" }, server],
+      ] as const)
+    : []),
+]
+
+describe.each(stores)("rakit retrieval audit of the %s", (name, settings, url) => {
   let fixture: VectorFixture
   let accounts = 0
   let tenant: Tenant
@@ -28,7 +43,7 @@ describe("rakit retrieval audit", () => {
     for (let i = 0; i < documents; i++) await fixture.add(tenant, space, fan(chunks, i * 40))
   }
   beforeAll(async () => {
-    fixture = await vectorFixture(openScanStore)
+    fixture = await vectorFixture(url ? openVectorStore : openScanStore, settings, url)
   })
   afterAll(() => fixture.close())
 
@@ -44,7 +59,7 @@ describe("rakit retrieval audit", () => {
     )
     expect(JSON.parse(auditJson(found))).toMatchObject({
       sound: true,
-      index: "exact scan",
+      index: name,
       accounts: [{ account: tenant.account, recall: 1, chunks_without_vectors: 0 }],
     })
   })
@@ -79,10 +94,11 @@ describe("rakit retrieval audit", () => {
   it("counts chunks without vectors, vectors without chunks and without documents", async () => {
     await add(2, 4)
     const documents = sql`(SELECT no FROM retrieval_document WHERE account = ${tenant.account} ORDER BY no LIMIT 1)`
-    await run(sql`DELETE FROM retrieval_vector WHERE document_no = ${documents} AND idx < 2`)
+    const vectors = sql.table(tableOf(fixture.store))
+    await run(sql`DELETE FROM ${vectors} WHERE document_no = ${documents} AND idx < 2`)
     await run(sql`DELETE FROM retrieval_chunk WHERE document_no = ${documents} AND idx = 3`)
-    await run(sql`INSERT INTO retrieval_vector (document_no, idx, space, vector)
-      SELECT 888888, idx, space, vector FROM retrieval_vector WHERE document_no = ${documents}`)
+    await run(sql`INSERT INTO ${vectors} (document_no, idx, space, vector)
+      SELECT 888888, idx, space, vector FROM ${vectors} WHERE document_no = ${documents}`)
     const found = await auditOf()
     expect(found).toMatchObject({
       orphans: 2,
@@ -97,7 +113,7 @@ describe("rakit retrieval audit", () => {
 
   it("says when nothing is searched", async () => {
     tenant = { account: "acct_nobody", mode: "live" }
-    await run(sql`DELETE FROM retrieval_vector WHERE document_no = 888888`)
+    await run(sql`DELETE FROM ${sql.table(tableOf(fixture.store))} WHERE document_no = 888888`)
     expect(auditText(await auditOf())).toBe("No document is ready, so nothing is searched.\n")
   })
 })
