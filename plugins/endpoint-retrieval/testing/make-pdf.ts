@@ -3,6 +3,8 @@ import { deflateSync } from "node:zlib"
 export interface PdfPage {
   /** Content operators; see `linesOf`. */
   readonly content: string
+  /** Dictionaries of what lies on the page. */
+  readonly annotations?: readonly string[]
   /** What happens to the compressed content. */
   readonly damage?: (content: Buffer) => Buffer
 }
@@ -31,11 +33,12 @@ export const makePdf = (pages: readonly PdfPage[]): Buffer => {
   object("<< /Type /Catalog /Pages 2 0 R >>")
   object(`<< /Type /Pages /Count ${pages.length} /Kids [${kids}] >>`)
   object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
-  for (const [n, { content, damage = (same: Buffer) => same }] of pages.entries()) {
+  for (const [n, page] of pages.entries()) {
+    const { content, annotations = [], damage = (same: Buffer) => same } = page
     const stream = damage(deflateSync(content))
     object(
       `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + 2 * n} 0 R`,
-      " /Resources << /Font << /F 3 0 R >> >> >>",
+      ` /Resources << /Font << /F 3 0 R >> >> /Annots [${annotations.join(" ")}] >>`,
     )
     object(`<< /Filter /FlateDecode /Length ${stream.length} >>\nstream\n`, stream, "\nendstream")
   }

@@ -25,6 +25,19 @@ describe("a PDF", () => {
     ])
   })
 
+  it("gives what was filled into a form, and typed onto a page, but no comments", async () => {
+    const annotation = (subtype: string, rest: string) =>
+      `<< /Type /Annot /Subtype /${subtype} /Rect [9 9 99 99] ${rest} >>`
+    const annotations = [
+      annotation("Widget", "/FT /Tx /T (name) /V (Ann Lee)"),
+      annotation("FreeText", "/Contents (Typed.) /DA (/F 12 Tf)"),
+      annotation("Text", "/Contents (A comment.)"),
+    ]
+    expect(await read(makePdf([{ ...page("Name:"), annotations }]))).toMatchObject([
+      { text: "[Page 1]\nName:\n\nTyped.\nAnn Lee\n\n" },
+    ])
+  })
+
   it("fails at the page that is damaged, after those before it", async () => {
     const damage = (content: Buffer) => content.fill(0x55, 20, 60)
     const content = linesOf(...Array.from({ length: 30 }, (_, n) => `Line ${n} of ${n * n}`))

@@ -90,27 +90,29 @@ const openQuietly = (data: Uint8Array) => noticing(() => openPdf(data))
 interface Annotation {
   readonly subtype?: string
   readonly fieldValue?: unknown
+  readonly contentsObj?: { readonly str: string }
 }
 
-/** What was filled in; the fields of a form are no part of a page's content. */
-const fieldsOf = async (page: PDFPageProxy): Promise<string> => {
-  const annotations = (await page.getAnnotations()) as readonly Annotation[]
+/** What people filled into forms, or typed onto a page, which is no part of the page's content. */
+const typed = ({ subtype, fieldValue, contentsObj }: Annotation): unknown => {
+  if (subtype === "Widget") return fieldValue === "Off" ? "" : fieldValue
+  return subtype === "FreeText" ? contentsObj?.str : ""
+}
+
+const typedOn = async (page: PDFPageProxy): Promise<string> => {
+  // a page whose annotations are damaged is whole without them
+  const annotations: readonly Annotation[] = await page.getAnnotations().catch(() => [])
   return annotations
-    .filter(({ subtype }) => subtype === "Widget")
-    .flatMap(({ fieldValue }) => fieldValue)
-    .filter((value) => typeof value === "string" && value.trim() !== "" && value !== "Off")
+    .flatMap(typed)
+    .filter((text) => typeof text === "string" && text.trim() !== "")
     .join("\n")
 }
 
-const readPage = async (
-  pdf: PDFDocumentProxy,
-  number: number,
-  hasFields: boolean,
-): Promise<Part> => {
+const readPage = async (pdf: PDFDocumentProxy, number: number): Promise<Part> => {
   const where = `Page ${number} of ${pdf.numPages}`
   const text = await noticing(async (hasSkipped) => {
     const page = await pdf.getPage(number)
-    const parts = [await textOf(page), hasFields ? await fieldsOf(page) : ""]
+    const parts = [await textOf(page), await typedOn(page)]
     const found = parts.filter(Boolean).join("\n\n")
     page.cleanup()
     if (hasSkipped()) throw damaged(where)
@@ -130,9 +132,7 @@ export async function* readPdf(bytes: Bytes, limits: ExtractLimits): AsyncGenera
         "too_large",
         `The file has ${pdf.numPages.toLocaleString("en")} pages, which is more than ${limits.maxPages.toLocaleString("en")}.`,
       )
-    const hasFields = await noticing(() => pdf.getFieldObjects().then(Boolean, () => false))
-    for (let number = 1; number <= pdf.numPages; number++)
-      yield await readPage(pdf, number, hasFields)
+    for (let number = 1; number <= pdf.numPages; number++) yield await readPage(pdf, number)
   } finally {
     await pdf.loadingTask.destroy()
   }
