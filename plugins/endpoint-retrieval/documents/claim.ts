@@ -98,6 +98,8 @@ export const noteFailure = (
         .set((eb) => ({ failures: eb("failures", "+", 1) }))
         .where("no", "=", no)
         .where("epoch", "=", epoch)
+        // its bytes went while it was read
+        .where("state", "!=", "removed")
         .returning("failures")
         .executeTakeFirst(),
     ),

@@ -1,5 +1,6 @@
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Scope, Stream } from "effect"
 import { expect, it } from "vitest"
+import { PortError } from "../../../core/index.ts"
 import type { FakeQueue } from "../../../testing/index.ts"
 import { lines, useIngest } from "../testing/use-ingest.ts"
 import { ingestHandler } from "./ingest-job.ts"
@@ -26,4 +27,16 @@ it("the first file of an account passes the twentieth of another", async () => {
   await Effect.runPromise(queue.advance(0))
   await Effect.runPromise(Scope.close(scope, Exit.void))
   expect([order.length, order[0], order.indexOf(one)]).toEqual([21, many[0], 1])
+})
+
+it("a file that is deleted while it is read is no failure", async () => {
+  await ingest.open()
+  const id = await ingest.test.upload(lines(1))
+  const read = Effect.promise(async () => {
+    await ingest.remove(id)
+    return Stream.fail(new PortError({ port: "files", message: "the file can't be read" }))
+  })
+  Object.assign(ingest.test.deps, { reader: { read: () => Stream.unwrap(read) } })
+  await ingest.run(id)
+  expect(ingest.test.log.lines.filter(({ level }) => level === "warn")).toEqual([])
 })
