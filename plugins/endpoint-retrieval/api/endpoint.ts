@@ -67,6 +67,7 @@ const plan = (
         restriction: restrictionOf(body),
         vectorWeight: vectorWeightOf(body),
         neighbours: body.neighbours ?? 0,
+        time: call.context.time,
       })
       const used = call.used()
       const json = toReply(body, result, {

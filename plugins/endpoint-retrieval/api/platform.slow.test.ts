@@ -141,6 +141,8 @@ it("filters, reranks, explains and returns neighbours of what real ingest stored
 it("costs the tokens of the query, and a search unit with rerank; a dry run nothing", async () => {
   const costOf = async (body: object, by = client, headers = {}) => {
     const { response, data } = await by.post("/retrieval", { body, headers }).withResponse()
+    if (!("x-dry-run" in headers))
+      expect(response.headers.get("server-timing")).toMatch(/\bsearch;dur=/)
     return { cost: response.headers.get("x-cost-idr"), data }
   }
   expect((await costOf({ query: "a harbour" })).cost).toBe("0.003")

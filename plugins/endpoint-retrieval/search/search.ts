@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { ApiError, PortError, Tenant } from "../../../core/index.ts"
+import type { ApiError, ModelContext, PortError, Tenant } from "../../../core/index.ts"
 import type { VectorSpace } from "../vectors/space.ts"
 import type { SearchDeps } from "./deps.ts"
 import { type CountedWord, searchWords } from "./full-text.ts"
@@ -21,6 +21,8 @@ export interface SearchRequest {
   readonly reranker?: Reranker | undefined
   /** The number of chunks to read on each side of a result. */
   readonly neighbours: number
+  /** Called with the ms that the search itself took, without reranking. */
+  readonly time: ModelContext["time"]
 }
 
 export const stageNames = ["vector", "text", "fusion", "rerank"] as const
@@ -120,10 +122,12 @@ export const search = (
   request: SearchRequest,
 ): Effect.Effect<SearchResult, ApiError | PortError> =>
   Effect.gen(function* () {
+    const startedMs = deps.clock.monotonicMs()
     const [{ stages, best, words }, reindexing] = yield* Effect.all(
       [candidatesOf(deps, request), countReindexing(deps, request.tenant, request.space)],
       { concurrency: 2 },
     )
+    request.time("search", deps.clock.monotonicMs() - startedMs)
     const { found, rerank } = yield* results(deps, request, best)
     return { found, stages: { ...stages, ...(rerank && { rerank }) }, words, reindexing }
   })
