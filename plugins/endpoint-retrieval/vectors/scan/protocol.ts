@@ -29,7 +29,8 @@ export interface ScanMessage {
 
 export interface FromScan {
   readonly id: number
-  readonly hits: readonly ScoredChunk[]
+  /** Undefined where the index was dropped meanwhile. */
+  readonly hits: readonly ScoredChunk[] | undefined
 }
 
 export interface ScanThreadData {

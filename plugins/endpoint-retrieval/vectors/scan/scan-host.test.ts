@@ -27,8 +27,7 @@ it("a thread that fails fails its searches, and the next one begins anew", async
   fill(first)
   expect(await search(first)).toEqual([hit])
   expect(link()).toBe(first)
-  // an index that it does not have
-  first.post({ type: "remove", index: 2, documents: [] })
+  first.post({ type: "unknown" } as never)
   await expect(search(first)).rejects.toThrow(/ended/)
   await vi.waitUntil(() => !first.isAlive)
   expect(log.lines).toMatchObject([{ event: "retrieval.scan_failed" }])
@@ -39,6 +38,20 @@ it("a thread that fails fails its searches, and the next one begins anew", async
   expect(await search(second)).toEqual([hit])
   const scan = second.ask({ type: "scan", packed: packed(), query })
   expect(await Effect.runPromise(scan)).toEqual([hit])
+})
+
+it("an index that was dropped before its search is a reason to try again", async () => {
+  const link = await Effect.runPromise(
+    openScanHost(fakeLog(), { slabs: 4 }).pipe(Scope.provide(scope)),
+  )
+  const current = link()
+  fill(current)
+  current.post({ type: "drop", index: 1 })
+  await expect(search(current)).rejects.toMatchObject({ why: "busy" })
+  current.post({ type: "drop", index: 1 })
+  current.post({ type: "add", index: 1, packed: packed() })
+  fill(current)
+  expect(await search(current)).toEqual([hit])
 })
 
 it("refuses searches that would wait behind too many", async () => {

@@ -21,7 +21,14 @@ export class ScanLink {
 
   constructor(worker: Worker, log: Log) {
     this.worker = worker
-    worker.on("message", ({ id, hits }: FromScan) => this.settle(id, Effect.succeed(hits)))
+    worker.on("message", ({ id, hits }: FromScan) =>
+      this.settle(
+        id,
+        hits
+          ? Effect.succeed(hits)
+          : Effect.fail(failed("the vectors were given up meanwhile", "busy")),
+      ),
+    )
     worker.on("error", (cause) =>
       log.error("retrieval.scan_failed", "the thread that searches vectors failed", {
         reason: cause instanceof Error ? cause.message : String(cause),

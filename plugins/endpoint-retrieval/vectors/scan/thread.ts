@@ -13,13 +13,13 @@ const serve = (port: MessagePort, { slabs }: ScanThreadData): void => {
   } = {
     open: ({ index, dimensions }) =>
       indices.set(index, new RowIndex(memory, layoutOf(dimensions)!)),
-    add: ({ index, packed }) => indices.get(index)!.add(packed),
-    remove: ({ index, documents }) => indices.get(index)!.remove(documents),
+    add: ({ index, packed }) => indices.get(index)?.add(packed),
+    remove: ({ index, documents }) => indices.get(index)?.remove(documents),
     drop: ({ index }) => {
-      indices.get(index)!.clear()
+      indices.get(index)?.clear()
       indices.delete(index)
     },
-    search: ({ id, index, query }) => answer({ id, hits: indices.get(index)!.search(query) }),
+    search: ({ id, index, query }) => answer({ id, hits: indices.get(index)?.search(query) }),
     scan: ({ id, packed, query }) => answer({ id, hits: searchPacked(packed, query) }),
   }
   port.on("message", (message: ToScan) => {
