@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { PortError } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { roundedToHalves, unitPrefix } from "../vectors/half-floats.ts"
-import { versionOf } from "../vectors/stored-vectors.ts"
+import { pagesOf, readyDocuments, versionOf } from "../vectors/stored-vectors.ts"
 import { tableOf } from "../vectors/vector-rows.ts"
 import type { VectorStore } from "../vectors/vector-store.ts"
 import {
@@ -12,13 +12,12 @@ import {
   type SearchedPart,
   type StoredVector,
   searchedParts,
-  vectorsAfter,
+  vectorsOf,
 } from "./audited-rows.ts"
 import { ExactSearch, type Recall } from "./exact-search.ts"
 
 export const k = 10
 const queriesOfPart = 100
-const rowsAtOnce = 1000
 /** An account whose documents change while they are compared is compared again. */
 const attempts = 3
 
@@ -44,20 +43,10 @@ const eachVector = (
   look: (vector: StoredVector) => void,
 ): Effect.Effect<void, PortError> =>
   Effect.gen(function* () {
-    const nowMs = clock.nowMs()
-    let after: Pick<StoredVector, "document" | "index"> | undefined = { document: 0n, index: -1 }
-    while (after) {
-      const page: readonly StoredVector[] = yield* vectorsAfter(
-        database,
-        table,
-        part,
-        nowMs,
-        after,
-        rowsAtOnce,
-      )
-      for (const vector of page) look(vector)
-      after = page.length < rowsAtOnce ? undefined : page.at(-1)
-    }
+    const { tenant, space } = part
+    const documents = yield* readyDocuments(database, tenant, space, clock.nowMs())
+    for (const page of pagesOf(documents, space))
+      for (const vector of yield* vectorsOf(database, table, space, page)) look(vector)
   })
 
 /** Reservoir sampling (Vitter, 1985): each vector is drawn with the same probability. */

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { type RawBuilder, sql } from "kysely"
 import type { Database, PortError, Tenant } from "../../../core/index.ts"
 import { floatOfHalf } from "../vectors/half-floats.ts"
+import type { Page } from "../vectors/stored-vectors.ts"
 import type { tableOf } from "../vectors/vector-rows.ts"
 import type { VectorSpace } from "../vectors/vector-store.ts"
 
@@ -124,29 +125,29 @@ interface Row {
   readonly bytes: Buffer
 }
 
-/** The vectors after this one, in the order of documents and chunks. */
-export const vectorsAfter = (
+/** The vectors of a page, but those beyond the chunks of their document. */
+export const vectorsOf = (
   database: Database,
   table: Table,
-  { tenant, space }: SearchedPart,
-  nowMs: number,
-  after: Pick<StoredVector, "document" | "index">,
-  limit: number,
+  { id }: VectorSpace,
+  { documents, from, to }: Page,
 ): Effect.Effect<readonly StoredVector[], PortError> =>
   Effect.map(
     run(
       database,
       sql<Row>`
-        SELECT vector.document_no, vector.idx, ${bytesIn(table)} AS bytes
-        FROM ${sql.table(table)} AS vector JOIN retrieval_document AS document ON document.no = vector.document_no
-        WHERE ${ofTenant(tenant, space, nowMs)} AND vector.space = ${space.id}
-          AND (vector.document_no, vector.idx) > (${after.document}, ${after.index}) AND vector.idx < document.chunks
-        ORDER BY vector.document_no, vector.idx LIMIT ${limit}`,
+        SELECT vector.document_no, vector.idx, ${bytesIn(table)} AS bytes FROM ${sql.table(table)} AS vector
+        WHERE vector.document_no = ANY (${documents.map(({ no }) => no)}::bigint[])
+          AND vector.space = ${id} AND vector.idx BETWEEN ${from} AND ${to}`,
     ),
-    (rows) =>
-      rows.map(({ document_no, idx, bytes }) => ({
-        document: document_no,
-        index: idx,
-        vector: decode(table, bytes),
-      })),
+    (rows) => {
+      const chunks = new Map(documents.map((document) => [document.no, document.chunks]))
+      return rows
+        .filter(({ document_no, idx }) => idx < chunks.get(Number(document_no))!)
+        .map(({ document_no, idx, bytes }) => ({
+          document: document_no,
+          index: idx,
+          vector: decode(table, bytes),
+        }))
+    },
   )
