@@ -124,6 +124,15 @@ describe("retrieval", () => {
     expect(await fixture.results({ query: "ibu kota Indonesia" }, nobody)).toEqual([])
   })
 
+  it("finds only what is processed and not expired, by words as by vectors", async () => {
+    for (const hybrid of [false, true, { weight: 0 }]) {
+      const found = await fixture.results({ query: "ibu kota Indonesia", top_k: 50, hybrid })
+      const files = new Set(found.map(({ file_id }) => file_id))
+      expect([...files].filter((id) => !["file-cities", "file-manual"].includes(id))).toEqual([])
+      expect(found[0]).toMatchObject({ file_id: "file-cities", chunk_index: 0 })
+    }
+  })
+
   it.each<[string, object]>([
     ["query", { query: undefined }],
     ["query", { query: null }],
