@@ -129,7 +129,10 @@ it(`kill -9, ${kills} times in the ingest of ${files} files: each is whole, and 
     tokens += BigInt(file.progress.tokens)
     await expectWholeIndex(id, text)
   }
-  expect(["processed", "failed"]).toContain((await client.files.retrieve(broken.id)).status)
+  expect(await client.files.retrieve(broken.id)).toMatchObject({
+    status: "failed",
+    progress: { code: "broken" },
+  })
   await expect(client.files.retrieve(gone.id)).rejects.toMatchObject({ status: 404 })
 
   const { rows } = await db.query(

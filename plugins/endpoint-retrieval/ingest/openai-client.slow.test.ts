@@ -38,4 +38,4 @@ it("a text is found by the official client when it is processed, and not when it
   expect((await search({ query: "harbour" })).results.map(({ file_id }) => file_id)).not.toContain(
     before.id,
   )
-})
+}, 60_000)
