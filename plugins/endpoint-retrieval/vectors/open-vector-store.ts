@@ -2,7 +2,7 @@ import { Effect, type Scope } from "effect"
 import { PluginError, type PortError } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { openHalfvecTable } from "./pgvector/halfvec-table.ts"
-import { makeExactStore, openHnswStore } from "./pgvector/pgvector-store.ts"
+import { makeExactStore, makeHnswStore } from "./pgvector/pgvector-store.ts"
 import { openScanStore } from "./scan-store.ts"
 import type { VectorStore } from "./vector-store.ts"
 
@@ -20,7 +20,7 @@ const open = (
         message: `'index: hnsw' needs pgvector in the database, but ${why}; 'index: exact' does without`,
       })
     if (why !== undefined) return yield* openScanStore(deps)
-    return settings.index === "hnsw" ? yield* openHnswStore(deps) : makeExactStore(deps)
+    return settings.index === "hnsw" ? makeHnswStore(deps) : makeExactStore(deps)
   })
 
 /** Vectors are kept by pgvector where the database has it, and searched by an own scan elsewhere. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Cause, Effect, Scope } from "effect"
+import { Cause, Effect } from "effect"
 import { sql } from "kysely"
 import type { Database, Log, PortError } from "../../../../core/index.ts"
 import type { VectorSpace } from "../vector-store.ts"
@@ -64,47 +64,43 @@ const isValid = async (database: Database, name: string): Promise<boolean> => {
   return rows.length > 0
 }
 
-export const makeHnswIndices = (
-  database: Database,
-  log: Log,
-): Effect.Effect<HnswIndices, never, Scope.Scope> =>
-  Effect.map(Effect.scope, (scope) => {
-    const made = new Set<string>()
-    const building = new Set<string>()
-    const start = (space: VectorSpace, name: string) => {
-      building.add(name)
-      return build(database, space).pipe(
-        Effect.tap((isDone) =>
-          Effect.sync(() => {
-            if (isDone)
-              log.info("retrieval.index_made", "an index of vectors was made", { space: space.id })
+export const makeHnswIndices = (database: Database, log: Log): HnswIndices => {
+  const made = new Set<string>()
+  /** One that failed stays here: the next start tries again. */
+  const begun = new Set<string>()
+  const make = (space: VectorSpace, name: string) =>
+    build(database, space).pipe(
+      Effect.tap((isDone) =>
+        Effect.sync(() => {
+          begun.delete(name)
+          if (isDone)
+            log.info("retrieval.index_made", "an index of vectors was made", { space: space.id })
+        }),
+      ),
+      Effect.catchCause((cause) =>
+        Effect.sync(() =>
+          log.error("retrieval.index_failed", "an index of vectors could not be made", {
+            space: space.id,
+            cause: Cause.pretty(cause),
           }),
         ),
-        Effect.catchCause((cause) =>
-          Effect.sync(() =>
-            log.error("retrieval.index_failed", "an index of vectors could not be made", {
-              space: space.id,
-              cause: Cause.pretty(cause),
-            }),
-          ),
-        ),
-        Effect.ensuring(Effect.sync(() => void building.delete(name))),
-        Effect.forkScoped,
-        Scope.provide(scope),
-      )
-    }
-    return {
-      has: (space) =>
-        Effect.gen(function* () {
-          const name = nameOf(space)
-          if (made.has(name)) return true
-          if (building.has(name) || space.dimensions > mostDimensions) return false
-          if (yield* database.run(() => isValid(database, name))) {
-            made.add(name)
-            return true
-          }
-          yield* start(space, name)
-          return false
-        }),
-    }
-  })
+      ),
+      // a stop does not wait for it: what is left unfinished is made anew
+      Effect.forkDetach,
+    )
+  return {
+    has: (space) =>
+      Effect.gen(function* () {
+        const name = nameOf(space)
+        if (made.has(name)) return true
+        if (begun.has(name) || space.dimensions > mostDimensions) return false
+        if (yield* database.run(() => isValid(database, name))) {
+          made.add(name)
+          return true
+        }
+        begun.add(name)
+        yield* make(space, name)
+        return false
+      }),
+  }
+}

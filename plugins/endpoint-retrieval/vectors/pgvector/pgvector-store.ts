@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { type RawBuilder, sql } from "kysely"
 import type { Database, PortError, Transaction } from "../../../../core/index.ts"
 import type { RetrievalDeps } from "../../deps.ts"
@@ -116,22 +116,19 @@ export const makeExactStore = ({ database, clock }: RetrievalDeps): VectorStore 
  * As the exact store; all that a large account has is searched by an HNSW index (Malkov and
  * Yashunin, arXiv 1603.09320), which may miss some.
  */
-export const openHnswStore = (
-  deps: RetrievalDeps,
-  { from = hnswFrom } = {},
-): Effect.Effect<VectorStore, never, Scope.Scope> =>
-  Effect.map(makeHnswIndices(deps.database, deps.log), (indices) => {
-    const { database, clock } = deps
-    const exact = makeExactStore(deps)
-    const search: VectorStore["search"] = (query) =>
-      Effect.gen(function* () {
-        const nowMs = clock.nowMs()
-        if (query.ranges || (yield* chunksOf(database, query, nowMs)) < from)
-          return yield* exact.search(query)
-        if (!(yield* indices.has(query.space))) return yield* exact.search(query)
-        const hits = yield* database.transaction((tx) => byIndex(database, query, nowMs, tx))
-        // the index gave up before it found enough
-        return hits.length < query.limit ? yield* exact.search(query) : hits
-      })
-    return { ...exact, name: "pgvector hnsw", search }
-  })
+export const makeHnswStore = (deps: RetrievalDeps, { from = hnswFrom } = {}): VectorStore => {
+  const { database, clock, log } = deps
+  const indices = makeHnswIndices(database, log)
+  const exact = makeExactStore(deps)
+  const search: VectorStore["search"] = (query) =>
+    Effect.gen(function* () {
+      const nowMs = clock.nowMs()
+      if (query.ranges || (yield* chunksOf(database, query, nowMs)) < from)
+        return yield* exact.search(query)
+      if (!(yield* indices.has(query.space))) return yield* exact.search(query)
+      const hits = yield* database.transaction((tx) => byIndex(database, query, nowMs, tx))
+      // the index gave up before it found enough
+      return hits.length < query.limit ? yield* exact.search(query) : hits
+    })
+  return { ...exact, name: "pgvector hnsw", search }
+}

@@ -6,7 +6,7 @@ import { openVectorStore } from "../open-vector-store.ts"
 import { openScanStore } from "../scan-store.ts"
 import type { VectorSpace } from "../vector-store.ts"
 import { openHalfvecTable } from "./halfvec-table.ts"
-import { makeExactStore, openHnswStore } from "./pgvector-store.ts"
+import { makeExactStore, makeHnswStore } from "./pgvector-store.ts"
 
 // a server whose user may make the extension
 const server = process.env.RAKIT_TEST_PGVECTOR_URL
@@ -31,7 +31,7 @@ describe.skipIf(!server)("with pgvector", () => {
 
   it("large accounts are searched by an index, which finds nearly all, and nothing of others", async () => {
     const open: OpenStore = (deps) =>
-      Effect.andThen(openHalfvecTable(deps.database, deps.log), openHnswStore(deps, { from: 500 }))
+      Effect.as(openHalfvecTable(deps.database, deps.log), makeHnswStore(deps, { from: 500 }))
     const fixture = await vectorFixture(open, { index: "hnsw" }, server)
     const { add, hide, search, log } = fixture
     const exactStore = makeExactStore(fixture.deps)
