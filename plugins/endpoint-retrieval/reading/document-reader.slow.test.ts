@@ -3,11 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { PortError } from "../../../core/index.ts"
 import { fakeLog } from "../../../testing/index.ts"
 import type { Kind, ReadBatch } from "../extract/kind.ts"
+import { linesOf, makePdf } from "../testing/make-pdf.ts"
+import { makeZip } from "../testing/make-zip.ts"
 import { type DocumentReader, makeDocumentReader } from "./document-reader.ts"
 
 const limits = { chunkCharacters: 1000, chunkOverlap: 200, maxChunks: 1000, maxPages: 50 }
 
-describe("a document reader", () => {
+describe("a document reader", { timeout: 60_000 }, () => {
   const scope = Scope.makeUnsafe()
   let reader: DocumentReader
   beforeAll(async () => {
@@ -36,6 +38,23 @@ describe("a document reader", () => {
     }
     expect(batches.length).toBeGreaterThan(3)
     expect(batches.at(-1)).toMatchObject({ characters: all.length })
+  })
+
+  it("reads every kind", async () => {
+    const docx = makeZip({
+      "word/document.xml": "<w:document><w:p><w:t>Some words.</w:t></w:p></w:document>",
+    })
+    const files: readonly (readonly [Kind, string | Uint8Array, string])[] = [
+      ["pdf", makePdf([{ content: linesOf("Some words.") }]), "[Page 1]\nSome words."],
+      ["docx", docx, "Some words."],
+      ["html", "<p>Some <b>words</b>.", "Some words."],
+      ["csv", "some,words\n1,2\n", "some | words\nsome: 1 | words: 2"],
+    ]
+    for (const [kind, file, text] of files) {
+      const [batch] = await read(kind, bytesOf(file))
+      expect(batch?.chunks).toMatchObject([{ index: 0, text, start: 0, end: text.length }])
+      expect(batch?.pages).toBe(kind === "pdf" ? 1 : undefined)
+    }
   })
 
   it("says what is wrong with a file", async () => {
