@@ -9,7 +9,7 @@ import { failDocument } from "./fail-document.ts"
 import { tooSlow } from "./failure.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
 import { ingestTerms, sendIngest, sendReindex } from "./ingest-job.ts"
-import { measureUnfinished } from "./ingest-metrics.ts"
+import { ingestMeters, measureUnfinished } from "./ingest-metrics.ts"
 
 const hourMs = 3_600_000
 const rowsPerTurn = 200
@@ -136,6 +136,7 @@ export const keepUp = (deps: IngestDeps): Effect.Effect<void, never, Scope.Scope
   Effect.gen(function* () {
     const { log } = deps
     let outdated = 0
+    ingestMeters(deps)
     yield* repeatInTurn(log, [
       [
         {
