@@ -93,11 +93,13 @@ export const makeHnswIndices = (database: Database, log: Log): HnswIndices => {
       Effect.gen(function* () {
         const name = nameOf(space)
         if (made.has(name)) return true
-        if (begun.has(name) || space.dimensions > mostDimensions) return false
+        if (space.dimensions > mostDimensions) return false
         if (yield* database.run(() => isValid(database, name))) {
           made.add(name)
           return true
         }
+        // the database goes on with one that took longer than a query of ours may
+        if (begun.has(name)) return false
         begun.add(name)
         yield* make(space, name)
         return false
