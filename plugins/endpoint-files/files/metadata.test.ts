@@ -39,6 +39,7 @@ describe("metadata of a form", () => {
     ["a list", { metadata: "[]" }, "metadata"],
     ["a number", { metadata: '{"a":1}' }, "metadata.a"],
     ["an object in it", { metadata: '{"a":{}}' }, "metadata.a"],
+    ["an object in a field", { "metadata[a][b]": "x" }, "metadata"],
     ["an empty key", { "metadata[]": "x" }, "metadata"],
     ["a long key", { [`metadata[${"x".repeat(65)}]`]: "" }, "metadata"],
     ["a long text", { "metadata[a]": "x".repeat(513) }, "metadata.a"],

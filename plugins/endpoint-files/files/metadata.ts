@@ -57,6 +57,8 @@ export const readMetadata = (
       const key = /^metadata\[(.*)\]$/s.exec(name)?.[1]
       return key === undefined ? [] : [[key, text] as const]
     })
+    if (single.some(([key]) => key.includes("][")))
+      return yield* wrong("must hold texts, no objects, and keys without ][")
     if (whole !== undefined && single.length > 0)
       return yield* wrong("must come either as JSON or as metadata[key]")
     const given = whole === undefined ? Object.fromEntries(single) : yield* parsed(whole)
