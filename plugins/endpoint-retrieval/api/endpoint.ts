@@ -4,6 +4,8 @@ import {
   apiError,
   type Call,
   defineEndpoint,
+  firstCharacters,
+  type Json,
   megabyte,
   type Plan,
   type Tenant,
@@ -17,7 +19,24 @@ import { planRerank } from "../search/rerank.ts"
 import type { Restriction } from "../search/scope.ts"
 import { search } from "../search/search.ts"
 import { toReply } from "./reply-encoding.ts"
-import { maxPage, RetrievalBody, RetrievalReply } from "./schema.ts"
+import { maxPage, RetrievalBody, RetrievalReply, strictFields } from "./schema.ts"
+
+const fieldOf = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
+
+/** A mistyped filter must not make the search wider than it was meant, in silence. */
+const refuseUnknown = (body: Json): ApiError | undefined => {
+  for (const [path, known] of Object.entries(strictFields)) {
+    const value = path.split(".").reduce<unknown>(fieldOf, body)
+    if (typeof value !== "object" || value === null || Array.isArray(value)) continue
+    const unknown = Object.keys(value).find((name) => !known.includes(name))
+    if (unknown === undefined) continue
+    const param = `${path}.${firstCharacters(unknown, 64)}`
+    const message = `${param}: is not known here; fields are ${known.join(", ")}`
+    return apiError("invalid_request_error", message, { param })
+  }
+  return undefined
+}
 
 /** The call path lets no request through without a key. */
 const tenantOf = ({ caller }: Call<RetrievalBody>): Effect.Effect<Tenant, ApiError> =>
@@ -107,6 +126,7 @@ export const makeRetrievalEndpoint = (started: WhenStarted<SearchDeps>) =>
     path: "/v1/retrieval",
     access: "key",
     body: RetrievalBody,
+    refuses: refuseUnknown,
     maxBodyBytes: megabyte,
     reply: RetrievalReply,
     creates: true,

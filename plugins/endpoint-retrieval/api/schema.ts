@@ -55,15 +55,24 @@ const Filters = Schema.Struct({
   }),
 }).annotate({ identifier: "RetrievalFilters" })
 
-const Hybrid = Schema.Union([
-  Schema.Boolean,
-  Schema.Struct({
-    weight: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
-  }),
-]).annotate({ message: "must be true, false, or an object with a `weight` of 0 to 1" })
+const Weights = Schema.Struct({
+  weight: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
+})
+
+const Hybrid = Schema.Union([Schema.Boolean, Weights]).annotate({
+  message: "must be true, false, or an object with a `weight` of 0 to 1",
+})
+
+/** By their paths, the objects of a body whose fields must all be known. */
+export const strictFields: Readonly<Record<string, readonly string[]>> = {
+  filters: Object.keys(Filters.fields),
+  "filters.pages": Object.keys(Pages.fields),
+  hybrid: Object.keys(Weights.fields),
+}
 
 /**
- * The body of `POST /v1/retrieval`. An explicit null counts as absent; unknown fields are ignored.
+ * The body of `POST /v1/retrieval`. An explicit null counts as absent; unknown fields are ignored,
+ * except in `strictFields`.
  */
 export const RetrievalBody = Schema.Struct({
   query: Schema.String.check(
