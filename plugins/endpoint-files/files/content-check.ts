@@ -64,7 +64,7 @@ const contradiction = (extension: string, head: Buffer): string | undefined => {
     return head.includes(0) ? `The file is called .${extension}, but is no page.` : undefined
   return isText(head)
     ? undefined
-    : `The file is called .${extension}, which is text, but is no text in UTF-8.`
+    : `The file is called .${extension}, which is text, but is no text in UTF-8. Save it as UTF-8, then upload it again.`
 }
 
 /** The name declares a knowledge file's type; its first bytes must agree. */

@@ -24,7 +24,10 @@ export async function* decodeText(bytes: Bytes, decoding: Decoding = {}): AsyncG
       return decoder.decode(chunk, { stream: chunk !== undefined })
     } catch {
       const name = decoder.encoding.toUpperCase()
-      throw new ReadFailure("broken", `The file is not a text in ${name}.`)
+      throw new ReadFailure(
+        "broken",
+        `The file is not a text in ${name}. Save it as UTF-8, then upload it again.`,
+      )
     }
   }
   for await (const chunk of bytes) yield decode(chunk)

@@ -45,7 +45,7 @@ it("reads the encoding that a page names, and refuses what is in none", async ()
   expect(await textOf("html", named)).toBe("Gr\u00fc\u00dfe")
   expect(await textOf("html", `<meta charset=utf-8>${text}`)).toBe("Gr\u00fc\u00dfe")
   await expect(textOf("html", Buffer.from(text, "latin1"))).rejects.toMatchObject({
-    message: "The file is not a text in UTF-8.",
+    message: "The file is not a text in UTF-8. Save it as UTF-8, then upload it again.",
   })
   await expect(textOf("html", "<meta charset=klingon>")).rejects.toMatchObject({
     message: "The file names an encoding that is not known: klingon.",
