@@ -7,7 +7,7 @@ export interface Part {
   /** From 1 on; absent in formats without pages. */
   readonly page?: number
   readonly text: string
-  /** The page has no text but its mark. */
+  /** The page has no text that can be seen but its mark. */
   readonly isBlank?: boolean
 }
 

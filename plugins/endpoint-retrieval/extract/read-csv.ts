@@ -3,6 +3,7 @@ import { CsvError, parse } from "csv-parse"
 import { decodeText } from "./decode-text.ts"
 import type { Bytes, Part } from "./extract-parts.ts"
 import { ReadFailure } from "./read-failure.ts"
+import { isVisible } from "./visible-text.ts"
 
 const delimiters = [",", ";", "\t", "|"]
 const headCharacters = 16_384
@@ -54,7 +55,7 @@ const rowsOf = (texts: AsyncIterable<string>, delimiter: string): AsyncIterable<
 /** One line, where each cell has its column's name, so that a row found alone is understood. */
 const lineOf = (row: readonly string[], names: readonly string[] | undefined): string =>
   row
-    .map((cell) => cell.replace(/\s+/g, " "))
+    .map((cell) => (isVisible(cell) ? cell.replace(/\s+/g, " ") : ""))
     .map((cell, column) => {
       const name = names?.[column]
       return name === undefined || cell === "" ? cell : `${name}: ${cell}`

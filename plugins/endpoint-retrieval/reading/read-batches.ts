@@ -8,16 +8,18 @@ const chunksOfBatch = 64
 /** Pages without text are progress, too. */
 const pagesOfBatch = 16
 
-const nothingFound = (pages: number | undefined, characters: number): ReadFailure =>
-  pages === undefined || pages === 0
-    ? new ReadFailure(
-        "empty",
-        characters === 0 ? "The file is empty." : "The file holds nothing but white space.",
-      )
-    : new ReadFailure(
-        "no_text",
-        `${pages === 1 ? "The page holds no" : `None of the ${pages} pages holds any`} text, as when paper was scanned. Recognize its text (OCR), then upload the file again.`,
-      )
+const nothingFound = (pages: number | undefined, isEmpty: boolean): ReadFailure => {
+  if (pages === undefined || pages === 0)
+    return new ReadFailure("empty", isEmpty ? "The file is empty." : "The file holds no text.")
+  const what =
+    pages === 1
+      ? "Its page is blank, or a picture as when paper was scanned"
+      : `Its ${pages.toLocaleString("en")} pages are blank, or pictures as when paper was scanned`
+  return new ReadFailure(
+    "no_text",
+    `The file holds no text. ${what}: recognize the text of pictures (OCR), then upload it again.`,
+  )
+}
 
 const tooMany = (what: string, limit: number): ReadFailure =>
   new ReadFailure("too_large", `The file has more than ${limit.toLocaleString("en")} ${what}.`)
@@ -33,6 +35,13 @@ export async function* readBatches(
   let pages: number | undefined
   let pagesSent = 0
   let total = 0
+  let isEmpty = true
+  async function* noticed(): Bytes {
+    for await (const some of bytes) {
+      isEmpty &&= some.byteLength === 0
+      yield some
+    }
+  }
   const batch = (): ReadBatch => {
     const taken = chunks
     chunks = []
@@ -47,7 +56,7 @@ export async function* readBatches(
     }
   }
   const maxCharacters = limits.maxChunks * limits.chunkCharacters
-  for await (const { text, page, isBlank } of extractParts(kind, bytes, limits)) {
+  for await (const { text, page, isBlank } of extractParts(kind, noticed(), limits)) {
     pages = page
     if (isBlank) yield* take(chunker.pass(text, page))
     else yield* take(chunker.push(text, page))
@@ -55,6 +64,6 @@ export async function* readBatches(
     if ((pages ?? 0) - pagesSent >= pagesOfBatch) yield batch()
   }
   yield* take(chunker.end())
-  if (total === 0) throw nothingFound(pages, chunker.characters)
+  if (total === 0) throw nothingFound(pages, isEmpty)
   yield batch()
 }

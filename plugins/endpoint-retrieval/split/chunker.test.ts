@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { Chunk } from "../extract/kind.ts"
+import { isVisible } from "../extract/visible-text.ts"
 import { Chunker, type ChunkSizes } from "./chunker.ts"
 
 interface Page {
@@ -37,11 +38,11 @@ const sizes = fc.record({
 })
 
 describe("chunks", () => {
-  it("are exactly the text between their offsets, and hold all of it but white space", () =>
+  it("are exactly the text between their offsets, and hold all that can be seen", () =>
     fc.assert(
       fc.asyncProperty(texts, sizes, async (text, size) => {
         const all = letters(text)
-        const isCovered = all.map((letter) => letter.trim() === "")
+        const isCovered = all.map((letter) => !isVisible(letter))
         let last: Chunk | undefined
         for (const chunk of await chunksOf(size, [{ text }])) {
           expect(all.slice(chunk.start, chunk.end).join("")).toBe(chunk.text)
@@ -100,7 +101,8 @@ describe("chunks", () => {
     expect(await chunksOf(usual, [{ text }])).toEqual([
       { index: 0, text: text.trim(), start: 0, end: 994 },
     ])
-    expect(await chunksOf(usual, [{ text: " \n\n\u00a0" }])).toEqual([])
+    for (const text of [" \n\n\u00a0", "\u200b\u200d \ufeff\u0301", "\u200b".repeat(5000)])
+      expect(await chunksOf(usual, [{ text }])).toEqual([])
   })
 
   it("end where paragraphs and sentences do, and repeat whole sentences", async () => {

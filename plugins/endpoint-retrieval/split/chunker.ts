@@ -1,4 +1,5 @@
 import type { Chunk } from "../extract/kind.ts"
+import { isVisible } from "../extract/visible-text.ts"
 import { countCharacters, lastCharacters } from "./code-points.ts"
 import { makeSplitText, type SplitText } from "./recursive-splitter.ts"
 
@@ -31,7 +32,7 @@ const spaceAt = (text: string, from: number): number => /\S|$/.exec(text.slice(f
 /**
  * Divides a text that arrives in parts, in memory that does not depend on its length, and the same
  * whatever the parts are. Each chunk is exactly the text between its `start` and `end`, and each
- * character that is not white space is in a chunk.
+ * character that can be seen is in a chunk.
  */
 export class Chunker {
   readonly #sizes: ChunkSizes
@@ -96,7 +97,8 @@ export class Chunker {
       const isLast = index === pieces.length - 1
       if (!isEnd && isLast && all.length - at < this.#window / 2) break
       this.#skip(all.slice(from, at))
-      yield this.#chunkOf(piece)
+      if (isVisible(piece)) yield this.#chunkOf(piece)
+      else this.#skip(piece)
       from = at + piece.length
     }
     const isDone = isEnd || pieces.length === 0

@@ -3,6 +3,7 @@ import { dirname, join, sep } from "node:path"
 import type { PDFDocumentProxy, PDFPageProxy, TextItem } from "pdfjs-dist/types/src/display/api.js"
 import type { Bytes, ExtractLimits, Part } from "../extract-parts.ts"
 import { ReadFailure } from "../read-failure.ts"
+import { isVisible } from "../visible-text.ts"
 import { wholeOf } from "../whole-of.ts"
 import { PageText } from "./page-text.ts"
 
@@ -120,7 +121,7 @@ const readPage = async (pdf: PDFDocumentProxy, number: number): Promise<Part> =>
   }).catch((cause: unknown) => {
     throw cause instanceof ReadFailure || cause instanceof RangeError ? cause : damaged(where)
   })
-  return { page: number, text: `[Page ${number}]\n${text}\n\n`, isBlank: text === "" }
+  return { page: number, text: `[Page ${number}]\n${text}\n\n`, isBlank: !isVisible(text) }
 }
 
 /** The text of a PDF, page by page, each after a mark with its number. */
