@@ -15,7 +15,7 @@ import { documentCheck } from "./check/document-check.ts"
 import { orphanCheck } from "./check/orphan-check.ts"
 import { command } from "./command.ts"
 import type { IngestDeps } from "./ingest/ingest-deps.ts"
-import { ingestHandler, ingestObserver } from "./ingest/ingest-job.ts"
+import { ingestHandlers, ingestObserver } from "./ingest/ingest-job.ts"
 import { keepUp } from "./ingest/upkeep.ts"
 import { migrations } from "./migrations.ts"
 import { makeDocumentReader } from "./reading/document-reader.ts"
@@ -46,7 +46,7 @@ const openDeps = (
       workers: resolve(container, Tokens.workers),
       reader: yield* makeDocumentReader({
         log: base.log,
-        processes: settings.ingestsAtOnce,
+        processes: settings.ingestsAtOnce + settings.longIngestsAtOnce,
         memoryMb: settings.extractionMb,
         limitMs: settings.extractionSeconds * 1000,
         limits: {
@@ -89,11 +89,8 @@ export const plugin = definePlugin<Settings>({
     return {
       register: (container) => {
         provide(container, Tokens.endpoints, makeRetrievalEndpoint(started.get))
-        provide(
-          container,
-          Tokens.jobHandlers,
-          ingestHandler(started.get, settings) as JobHandler<never>,
-        )
+        for (const handler of ingestHandlers(started.get, settings))
+          provide(container, Tokens.jobHandlers, handler as JobHandler<never>)
       },
       start: (container) =>
         Effect.gen(function* () {

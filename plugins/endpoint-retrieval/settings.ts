@@ -23,8 +23,9 @@ export const Settings = Schema.Struct({
   extractionMb: or(between(256, 16_384), 768),
   /** From upload to `failed` at the latest, while a worker runs. */
   ingestHours: or(between(1, 720), 24),
-  /** Files that one process ingests at once. */
+  /** Short files that one process ingests at once, and long ones beside them. */
   ingestsAtOnce: or(between(1, 64), 2),
+  longIngestsAtOnce: or(between(1, 64), 2),
   /** After this time another worker goes on with the file of a dead one. */
   leaseMs: or(between(1000, 600_000), 15_000),
   /** `exact`, or `hnsw` of pgvector. */

@@ -6,7 +6,7 @@ import {
   type PortError,
 } from "../../../core/index.ts"
 import { tenantOf } from "../documents/claim.ts"
-import { ingestTerms, sendIngest } from "../ingest/ingest-job.ts"
+import { sendIngest, withJobs } from "../ingest/send-job.ts"
 import {
   type CheckDeps,
   type CheckedDocument,
@@ -44,7 +44,7 @@ const checkWork = (deps: CheckDeps, row: CheckedDocument, isHeld: boolean): read
           subject,
           problem: `it is ${row.state}, and no job works on it`,
           remedy: "it gets another job",
-          repair: sendIngest(deps, tenantOf(row), row.file_id),
+          repair: sendIngest(deps, tenantOf(row), "short", { file: row.file_id }),
         },
       ]
 }
@@ -54,8 +54,8 @@ const checkPage = (
   rows: readonly CheckedDocument[],
 ): Effect.Effect<ReadonlyMap<bigint, readonly Finding[]>, PortError> =>
   Effect.gen(function* () {
-    const held = yield* deps.queue.held(
-      ingestTerms,
+    const held = yield* withJobs(
+      deps,
       rows.map(({ file_id }) => file_id),
     )
     const money = yield* checkMoney(deps, rows)

@@ -10,7 +10,7 @@ import type { DocumentRow, DocumentTable, RetrievalTables } from "../tables.ts"
  */
 export type Claim = Pick<DocumentRow, "no" | "epoch">
 
-/** The document was removed, has ended, or is another worker's. */
+/** The document was removed, has ended, or is another worker's or job's. */
 export class Superseded extends Data.TaggedError("Superseded")<Record<never, never>> {}
 
 export const tenantOf = ({ account, mode }: Pick<DocumentRow, keyof Tenant>): Tenant => ({

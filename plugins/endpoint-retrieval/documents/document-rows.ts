@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { sql } from "kysely"
 import type { PortError, StoredFile, Tenant, Transaction } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
-import type { RetrievalTables } from "../tables.ts"
+import type { DocumentRow, RetrievalTables } from "../tables.ts"
 import { changeSearched } from "./tenant-version.ts"
 
 /**
@@ -85,4 +85,32 @@ export const countUnfinished = (
         ) AS unfinished`.execute(database.queries(tx)),
     ),
     ({ rows }) => rows[0]?.count ?? 0,
+  )
+
+/** Whether any other tenant has documents that are not ready yet. */
+export const othersUnfinished = (
+  { database }: Pick<RetrievalDeps, "database">,
+  { account, mode }: Tenant,
+): Effect.Effect<boolean, PortError> =>
+  Effect.map(
+    database.run(() =>
+      sql<{ found: boolean }>`
+        SELECT EXISTS (
+          SELECT FROM retrieval_document WHERE state IN ('waiting', 'extracting', 'embedding')
+          AND (account, mode) <> (${account}, ${mode})) AS found`.execute(database.queries()),
+    ),
+    ({ rows }) => rows[0]?.found ?? false,
+  )
+
+export const findDocument = (
+  { database }: Pick<RetrievalDeps, "database">,
+  fileId: string,
+): Effect.Effect<DocumentRow | undefined, PortError> =>
+  database.run(() =>
+    database
+      .queries<RetrievalTables>()
+      .selectFrom("retrieval_document")
+      .selectAll()
+      .where("file_id", "=", fileId)
+      .executeTakeFirst(),
   )

@@ -1,11 +1,12 @@
 import { Effect } from "effect"
 import type { ApiError, PortError, Transaction } from "../../../core/index.ts"
 import { textsOf } from "../documents/chunk-rows.ts"
-import { tenantOf } from "../documents/claim.ts"
+import { type Superseded, tenantOf } from "../documents/claim.ts"
 import type { DocumentRow } from "../tables.ts"
 import type { VectorSpace } from "../vectors/vector-store.ts"
 import { batchSize, type EmbeddedTexts, embedTexts } from "./embed-texts.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
+import type { GiveWay } from "./turn.ts"
 
 /** Looked up at once, as each look-up goes through all chunks before those that it finds. */
 const missingAtOnce = 64 * batchSize
@@ -46,15 +47,19 @@ const putVectors = (
 /**
  * Embeds the chunks of a document that have no vector in the model's space, batch by batch. Each
  * batch is committed together with what `store` writes, which gets its space and its number of
- * chunks. Returns the space; undefined where no chunk was without a vector.
+ * chunks. `turn` may end it between two batches. Returns the space; undefined where no chunk was
+ * without a vector.
  */
 export const embedChunks = <E>(
   deps: IngestDeps,
-  { no, ...row }: Pick<DocumentRow, "no" | "account" | "mode" | "chunks">,
+  row: DocumentRow,
   known: VectorSpace | undefined,
+  turn: GiveWay,
   store: (space: VectorSpace, count: number, tx: Transaction) => Effect.Effect<unknown, E>,
-): Effect.Effect<VectorSpace | undefined, E | ApiError | PortError> =>
+): Effect.Effect<VectorSpace | undefined, E | ApiError | PortError | Superseded> =>
   Effect.gen(function* () {
+    const { no } = row
+    const sinceMs = deps.clock.nowMs()
     const first = Array.from({ length: Math.min(row.chunks, batchSize) }, (_, index) => index)
     let space = known
     for (;;) {
@@ -62,6 +67,7 @@ export const embedChunks = <E>(
       const wanted = space ? yield* deps.vectors.missing(no, space, missingAtOnce) : first
       if (wanted.length === 0) return space
       for (let at = 0; at < wanted.length; at += batchSize) {
+        yield* turn(row, sinceMs)
         const indices = wanted.slice(at, at + batchSize)
         const embedded = yield* embedTexts(deps, tenantOf(row), yield* textsOf(deps, no, indices))
         yield* deps.database.transaction((tx) =>

@@ -10,6 +10,7 @@ import { embedChunks, isSameSpace } from "./embed-chunks.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
 import { type PaidIngest, paidIngest } from "./paid-ingest.ts"
 import { countsOf, markFile, progressOf } from "./progress.ts"
+import type { GiveWay } from "./turn.ts"
 
 export const spaceOfRow = ({
   space,
@@ -18,9 +19,9 @@ export const spaceOfRow = ({
   space === null || dimensions === null ? undefined : { id: space, dimensions }
 
 /** Embeds what has no vector yet, and counts it in the document and in its file. */
-const embedRest = (deps: IngestDeps, begun: DocumentRow) => {
+const embedRest = (deps: IngestDeps, begun: DocumentRow, turn: GiveWay) => {
   let row = begun
-  return embedChunks(deps, row, spaceOfRow(row), (space, count, tx) =>
+  return embedChunks(deps, row, spaceOfRow(row), turn, (space, count, tx) =>
     Effect.gen(function* () {
       yield* checkDeadline(deps, row)
       const isSame = isSameSpace(spaceOfRow(row), space)
@@ -71,9 +72,10 @@ const heldStill = (deps: IngestDeps, row: DocumentRow, held: PaidIngest) =>
 export const embedFile = (
   deps: IngestDeps,
   row: DocumentRow,
+  turn: GiveWay,
 ): Effect.Effect<DocumentRow, ApiError | PortError | IngestFailure | Superseded> =>
   Effect.gen(function* () {
-    const held = yield* paidIngest(deps, row, Effect.asVoid(embedRest(deps, row)))
+    const held = yield* paidIngest(deps, row, Effect.asVoid(embedRest(deps, row, turn)))
     const paid = yield* heldStill(deps, row, held)
     return yield* Effect.tapError(finish(deps, row, paid), (error) =>
       error._tag === "Superseded" ? voided(deps, paid) : Effect.void,

@@ -1,81 +1,35 @@
-import { Effect, Schema } from "effect"
-import type {
-  FileObserver,
-  JobHandler,
-  PortError,
-  Queue,
-  Tenant,
-  Transaction,
-  WhenStarted,
-} from "../../../core/index.ts"
-import { countUnfinished, insertDocument, removeDocument } from "../documents/document-rows.ts"
+import { Effect } from "effect"
+import type { FileObserver, JobHandler, WhenStarted } from "../../../core/index.ts"
+import { insertDocument, removeDocument } from "../documents/document-rows.ts"
 import type { Settings } from "../settings.ts"
 import { tryAgain } from "./failure.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
 import { runDocument } from "./run-document.ts"
+import { type IngestJob, ingestTerms, isLongFile, type Lane, sendIngest } from "./send-job.ts"
 
-const IngestJob = Schema.Struct({ file: Schema.String })
-type IngestJob = typeof IngestJob.Type
-
-/**
- * The part of the job handler that a sender needs. `attempts` counts crashes and outages, too, so
- * it ends nothing: a file has a deadline, and a number of runs that may break off.
- */
-export const ingestTerms = {
-  name: "retrieval-ingest",
-  codec: IngestJob,
-  attempts: 100_000,
-} as const
-
-/** For sending: only workers run jobs. */
-const sender: JobHandler<IngestJob> = {
-  ...ingestTerms,
-  concurrency: 1,
-  leaseMs: 1,
-  run: () => Effect.void,
-}
+type Slots = Pick<Settings, "ingestsAtOnce" | "longIngestsAtOnce" | "leaseMs">
 
 /** One job reads, divides and embeds one file, or moves it to another space. */
-export const ingestHandler = (
+const handlerOf = (
+  lane: Lane,
   started: WhenStarted<IngestDeps>,
-  { ingestsAtOnce, leaseMs }: Pick<Settings, "ingestsAtOnce" | "leaseMs">,
+  { ingestsAtOnce, longIngestsAtOnce, leaseMs }: Slots,
 ): JobHandler<IngestJob> => ({
-  ...ingestTerms,
-  concurrency: ingestsAtOnce,
+  ...ingestTerms[lane],
+  concurrency: lane === "short" ? ingestsAtOnce : longIngestsAtOnce,
   leaseMs,
-  run: ({ file }) =>
+  run: (job) =>
     Effect.flatMap(
       Effect.mapError(started, ({ message }) => tryAgain(message)),
-      (deps) => runDocument(deps, file),
+      (deps) => runDocument(deps, lane, job),
     ),
 })
 
-/** Tenants with more files than this share the last place. */
-const mostCounted = 1_000
-/** Files that move to another space wait for those that were never searched. */
-const reindexPriority = -mostCounted - 1
-
-const send = (queue: Queue, file: string, priority: number, tx?: Transaction) =>
-  queue.send(sender, { file }, { key: file, priority }, tx)
-
-/**
- * The more files of the tenant wait, the later is the next: the first one of a tenant goes before
- * the hundredth of another.
- */
-export const sendIngest = (
-  deps: Pick<IngestDeps, "database" | "queue">,
-  tenant: Tenant,
-  file: string,
-  tx?: Transaction,
-): Effect.Effect<void, PortError> =>
-  Effect.flatMap(countUnfinished(deps, tenant, mostCounted, tx), (waiting) =>
-    send(deps.queue, file, -waiting, tx),
-  )
-
-export const sendReindex = (
-  { queue }: Pick<IngestDeps, "queue">,
-  file: string,
-): Effect.Effect<void, PortError> => send(queue, file, reindexPriority)
+export const ingestHandlers = (
+  started: WhenStarted<IngestDeps>,
+  slots: Slots,
+): readonly JobHandler<IngestJob>[] =>
+  (["short", "long"] as const).map((lane) => handlerOf(lane, started, slots))
 
 /** A knowledge file has its document and its job with it, or none of them. */
 export const ingestObserver = (
@@ -83,7 +37,10 @@ export const ingestObserver = (
 ): FileObserver => ({
   created: (file, tx) =>
     file.purpose === "knowledge"
-      ? Effect.andThen(insertDocument(deps, file, tx), sendIngest(deps, file.tenant, file.id, tx))
+      ? Effect.andThen(
+          insertDocument(deps, file, tx),
+          sendIngest(deps, file.tenant, isLongFile(file) ? "long" : "short", { file: file.id }, tx),
+        )
       : Effect.void,
   removed: (tenant, id, tx) => removeDocument(deps, tenant, id, tx),
 })

@@ -7,6 +7,7 @@ import { currentSpace } from "./current-space.ts"
 import { embedChunks, isSameSpace } from "./embed-chunks.ts"
 import { spaceOfRow } from "./embed-file.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
+import type { GiveWay } from "./turn.ts"
 
 /**
  * Moves a ready document into the space of a model that came later. It stays in the old one, where
@@ -16,6 +17,7 @@ import type { IngestDeps } from "./ingest-deps.ts"
 export const reindex = (
   deps: IngestDeps,
   row: DocumentRow,
+  turn: GiveWay,
 ): Effect.Effect<void, ApiError | PortError | Superseded> =>
   Effect.gen(function* () {
     const wanted = yield* currentSpace(deps)
@@ -28,7 +30,7 @@ export const reindex = (
           deps.vectors.remove(row.no, tx),
         ),
       )
-    const embedded = yield* embedChunks(deps, row, wanted, (_, __, tx) =>
+    const embedded = yield* embedChunks(deps, row, wanted, turn, (_, __, tx) =>
       updateClaimed(deps, row, "ready", {}, tx),
     )
     const space = embedded ?? wanted

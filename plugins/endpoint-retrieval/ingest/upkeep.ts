@@ -8,8 +8,8 @@ import { currentSpace } from "./current-space.ts"
 import { failDocument } from "./fail-document.ts"
 import { tooSlow } from "./failure.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
-import { ingestTerms, sendIngest, sendReindex } from "./ingest-job.ts"
 import { ingestMeters, measureUnfinished } from "./ingest-metrics.ts"
+import { sendIngest, sendReindex, withJobs } from "./send-job.ts"
 
 const hourMs = 3_600_000
 const rowsPerTurn = 200
@@ -64,9 +64,9 @@ const unfinishedAfter = ({ database }: IngestDeps, after: bigint, createdBefore:
 /** A file without a job would wait for ever; one beyond its deadline fails though nobody runs it. */
 const lookAfter = (deps: IngestDeps, rows: readonly DocumentRow[]) =>
   Effect.gen(function* () {
-    const { clock, queue, settings } = deps
-    const held = yield* queue.held(
-      ingestTerms,
+    const { clock, settings } = deps
+    const held = yield* withJobs(
+      deps,
       rows.map(({ file_id }) => file_id),
     )
     let sent = 0
@@ -79,7 +79,7 @@ const lookAfter = (deps: IngestDeps, rows: readonly DocumentRow[]) =>
           () => Effect.void,
         )
       else if (!held.has(row.file_id)) {
-        yield* sendIngest(deps, tenantOf(row), row.file_id)
+        yield* sendIngest(deps, tenantOf(row), "short", { file: row.file_id })
         sent++
       }
     }
@@ -115,7 +115,7 @@ export const sendOutdated = (deps: IngestDeps): Effect.Effect<number, PortError>
       deps.database
         .queries<RetrievalTables>()
         .selectFrom("retrieval_document")
-        .select("file_id")
+        .select(["file_id", "chunks"])
         .where("state", "=", "ready")
         .where(
           sql<boolean>`(space, dimensions) IS DISTINCT FROM (${space.id}::text, ${space.dimensions}::int)`,
@@ -124,7 +124,12 @@ export const sendOutdated = (deps: IngestDeps): Effect.Effect<number, PortError>
         .limit(rowsPerTurn)
         .execute(),
     )
-    yield* Effect.forEach(rows, ({ file_id }) => sendReindex(deps, file_id), { discard: true })
+    const held = yield* withJobs(
+      deps,
+      rows.map(({ file_id }) => file_id),
+    )
+    const unsent = rows.filter(({ file_id }) => !held.has(file_id))
+    yield* Effect.forEach(unsent, (row) => sendReindex(deps, row), { discard: true })
     return rows.length
   })
 

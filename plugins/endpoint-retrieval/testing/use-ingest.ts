@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect } from "vitest"
 import { runDocument } from "../ingest/run-document.ts"
+import type { Lane } from "../ingest/send-job.ts"
 import {
   closeShared,
   type IngestFixture,
@@ -21,7 +22,8 @@ export const useIngest = () => {
   // the server of the test databases may have to start first
   beforeAll(() => open(), 120_000)
   afterAll(closeShared)
-  const run = (id: string) => Effect.runPromise(runDocument(test.deps, id))
+  const run = (id: string, lane: Lane = "short", again = false) =>
+    Effect.runPromise(runDocument(test.deps, lane, { file: id, again }))
   return {
     open,
     get test(): IngestFixture {
