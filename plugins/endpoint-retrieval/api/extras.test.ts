@@ -125,11 +125,43 @@ describe("hybrid", () => {
     const half = await reply({ query, hybrid: true, explain: true, top_k: 50 })
     expect(half).toEqual(await reply({ query, hybrid: { weight: 0.5 }, explain: true, top_k: 50 }))
     expect(half.results).toHaveLength(7)
+    const best = Math.max(...half.results.map(({ explain }) => explain!.text?.score ?? 0))
     for (const { score, explain } of half.results) {
       const rrf = (place?: { readonly rank: number }) => (place ? 30.5 / (60 + place.rank) : 0)
-      expect(score).toBeCloseTo(rrf(explain!.vector) + rrf(explain!.text), 9)
+      const { vector, text } = explain!
+      const isStrong = text !== undefined && text.score >= best / 2
+      expect(score).toBeCloseTo(rrf(vector) + rrf(isStrong ? text : undefined), 9)
       expect(score).toBe(explain!.fusion!.score)
     }
+  })
+
+  const firstOf = async (account: string, query: string) => {
+    const [first] = await fixture.results({ query, hybrid: true }, { account, mode: "live" })
+    return first?.text
+  }
+
+  it("finds a number that words alone find, where all chunks share its other words", async () => {
+    const sections = Array.from(
+      { length: 30 },
+      (_, i) => `Section ${i} says how it is mounted. Article number QX-${i}7731Z.`,
+    )
+    const tenant = { account: "acct_articles", mode: "live" } as const
+    await fixture.addDocument("file-articles", { chunks: sections, tenant })
+    expect(await firstOf(tenant.account, "QX-177731Z")).toContain("QX-177731Z")
+    expect(await firstOf(tenant.account, "article QX-277731Z")).toContain("QX-277731Z")
+  })
+
+  it("finds a number in a question whose other words are in all chunks", async () => {
+    const numbers = Array.from({ length: 60 }, (_, i) => 90_400 + 8 * i)
+    const chunks = ["is made of steel", "is stored in a dry room"].flatMap((what) =>
+      numbers.map((number) => `What is known: it ${what}. Spare part number ${number}-K.`),
+    )
+    const tenant = { account: "acct_parts", mode: "live" } as const
+    await fixture.addDocument("file-parts", { chunks, tenant })
+    for (const number of numbers.filter((_, i) => i % 6 === 4))
+      expect(await firstOf(tenant.account, `What is spare part ${number} made of?`)).toMatch(
+        `${number}-K`,
+      )
   })
 
   it("a query without words is one of vectors", async () => {

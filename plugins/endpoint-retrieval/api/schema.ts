@@ -153,7 +153,8 @@ const ResultExplanation = Schema.Struct({
     description: "By words: the sum of their weights, 0 or more.",
   }),
   fusion: Schema.optionalKey(StageScore).annotate({
-    description: "Reciprocal rank fusion of both; the first of both lists has 1.",
+    description:
+      "Reciprocal rank fusion of both, of `text` with half of its best score and more; the first of both lists has 1.",
   }),
   rerank: Schema.optionalKey(StageScore),
 }).annotate({ identifier: "RetrievalResultExplanation" })

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { fuse, type Ranked } from "./fusion.ts"
+import { fuse, type Ranked, strongOf } from "./fusion.ts"
 import { nameOf } from "./passages.ts"
 
 const list = (...indices: readonly number[]): readonly Ranked[] =>
@@ -21,6 +21,11 @@ it("a list without weight has no say", () => {
     { ranked: list(3, 1), weight: 0 },
   ]
   expect(fuse(lists).map(({ index }) => index)).toEqual([1, 2])
+})
+
+it("takes chunks of half of the best score and more, none from an empty list", () => {
+  expect(strongOf(list(1, 2, 3)).map(({ index }) => index)).toEqual([1, 2])
+  expect(strongOf([])).toEqual([])
 })
 
 it("holds each chunk once, within 0 and 1, and what is first on all lists first", () => {

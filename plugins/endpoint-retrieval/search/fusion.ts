@@ -11,6 +11,19 @@ export interface WeightedList {
   readonly weight: number
 }
 
+/** A chunk of a lower share of the best score is not on the list by words that is fused. */
+const leastShare = 0.5
+
+/**
+ * The chunks of a list by words that say something. One common word of the query puts a chunk on
+ * that list, and ranks know no distance: chunks that are middling on both lists would be before the
+ * one that alone has the number that was asked for.
+ */
+export const strongOf = (ranked: readonly Ranked[]): readonly Ranked[] => {
+  const least = leastShare * (ranked[0]?.score ?? 0)
+  return ranked.filter(({ score }) => score >= least)
+}
+
 /** How slowly the worth of a rank falls; 60 as in the paper. */
 const k = 60
 

@@ -3,7 +3,7 @@ import type { ApiError, ModelContext, PortError, Tenant } from "../../../core/in
 import type { VectorSpace } from "../vectors/space.ts"
 import type { SearchDeps } from "./deps.ts"
 import { type CountedWord, searchWords } from "./full-text.ts"
-import { fuse, type Ranked } from "./fusion.ts"
+import { fuse, type Ranked, strongOf } from "./fusion.ts"
 import { type ChunkName, nameOf, type Passage, readPassages } from "./passages.ts"
 import type { Reranker } from "./rerank.ts"
 import { countReindexing, type Restriction, rangesOf } from "./scope.ts"
@@ -74,9 +74,11 @@ const candidatesOf = (deps: SearchDeps, request: SearchRequest) =>
         : Effect.succeed({ ranked: [], words: [] })
     const [found, text] = yield* Effect.all([byVector, byWords], { concurrency: 2 })
     if (!isHybrid) return { stages: { vector: found }, best: found, words: [] }
+    // without vectors the list by words is the whole result
+    const byWordsFused = vectorWeight === 0 ? text.ranked : strongOf(text.ranked)
     const fusion = fuse([
       { ranked: found, weight: vectorWeight },
-      { ranked: text.ranked, weight: 1 - vectorWeight },
+      { ranked: byWordsFused, weight: 1 - vectorWeight },
     ])
     return { stages: { vector: found, text: text.ranked, fusion }, best: fusion, words: text.words }
   })
