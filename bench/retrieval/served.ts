@@ -12,8 +12,6 @@ export interface ServedRetrieval {
   close(): Promise<void>
 }
 
-const models = new Set(["svc-embed", "svc-rerank"])
-
 /** `settings` of the plugin endpoint-retrieval. */
 export const serveRetrieval = async (settings: object = {}): Promise<ServedRetrieval> => {
   const { RAKIT_MODELS = "" } = process.env
@@ -28,8 +26,8 @@ export const serveRetrieval = async (settings: object = {}): Promise<ServedRetri
     deployment.config,
     stringify({
       ...config,
-      plugins: { ...plugins, "endpoint-retrieval": settings },
-      models: config.models.filter(({ id }) => models.has(id)),
+      plugins: { ...plugins, "model-minilm-reranker": {}, "endpoint-retrieval": settings },
+      models: config.models.filter(({ id }) => id === "svc-embed"),
     }),
   )
   const server = await startServer(deployment)
