@@ -67,6 +67,7 @@ export const updateClaimed = (
     (row) => (row ? Effect.succeed(row) : Effect.fail(new Superseded())),
   )
 
+/** A claimed document that has not ended. */
 export const readClaimed = (
   { database }: Pick<RetrievalDeps, "database">,
   { no, epoch }: Claim,
@@ -80,6 +81,8 @@ export const readClaimed = (
         .selectAll()
         .where("no", "=", no)
         .where("epoch", "=", epoch)
+        // who lists documents without a claim of its own may come after the worker's last write
+        .where("state", "in", ["waiting", "extracting", "embedding"])
         .executeTakeFirst(),
     ),
     (row) => (row ? Effect.succeed(row) : Effect.fail(new Superseded())),

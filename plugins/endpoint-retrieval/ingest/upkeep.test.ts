@@ -2,6 +2,8 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { fakeEmbedModel } from "../../../testing/index.ts"
 import { lines, useIngest } from "../testing/use-ingest.ts"
+import { failDocument } from "./fail-document.ts"
+import { tooSlow } from "./failure.ts"
 import { rescue, sendOutdated } from "./upkeep.ts"
 
 const ingest = useIngest()
@@ -77,4 +79,30 @@ it("a file that has lost its job gets another one", async () => {
   Object.assign(ingest.test.deps.queue, { held })
   await run(id)
   await expectReady(id, 1)
+})
+
+describe("a file past its deadline that ends while its row is read", () => {
+  /** As `rescue` does with a row that it has listed before the worker's last write. */
+  const failLate = async (text: string) => {
+    await open()
+    const id = await ingest.test.upload(text)
+    await run(id)
+    const row = await ingest.test.document(id)
+    const late = failDocument(ingest.test.deps, row!, tooSlow(1))
+    expect(await Effect.runPromise(Effect.flip(late))).toMatchObject({ _tag: "Superseded" })
+    return id
+  }
+
+  it("stays ready, with its index", async () => {
+    await expectReady(await failLate(lines(3)), 3)
+    expect(await ingest.test.version()).toBe(1n)
+  })
+
+  it("keeps the reason for which it failed", async () => {
+    const id = await failLate("!")
+    expect(await ingest.test.file(id)).toMatchObject({
+      status: "failed",
+      progress: { code: "encrypted" },
+    })
+  })
 })
