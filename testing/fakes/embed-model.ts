@@ -20,6 +20,8 @@ export interface FakeEmbedScript extends FakePace {
   /** Length of its vectors; 2048 by default. */
   readonly dimensions?: number
   readonly embeddingSpace?: string
+  /** A text with this word has NaN in its vector. */
+  readonly brokenWord?: string
 }
 
 export interface FakeEmbedModel extends FakeModel<"embed"> {
@@ -101,7 +103,10 @@ const readItem = (
   })
 }
 
-const stepsOf = (items: readonly Item[], dimensions: number): readonly FakeStep<EmbedEvent>[] => {
+const stepsOf = (
+  items: readonly Item[],
+  { dimensions = 2048, brokenWord = "" }: FakeEmbedScript,
+): readonly FakeStep<EmbedEvent>[] => {
   let tokens = 0
   let images = 0
   // from the last to the first: the port promises no order
@@ -112,7 +117,9 @@ const stepsOf = (items: readonly Item[], dimensions: number): readonly FakeStep<
     return {
       // made when the step runs: a plan is cheap
       get events() {
-        return [{ index, vector: direction(words, dimensions), truncated }]
+        const vector = direction(words, dimensions)
+        if (words.includes(brokenWord)) vector[0] = Number.NaN
+        return [{ index, vector, truncated }]
       },
       usage: usageOf({ inputTokens: tokens, images }),
     }
@@ -132,7 +139,7 @@ export const fakeEmbedModel = (script: FakeEmbedScript = {}): FakeEmbedModel => 
       const items = yield* Effect.forEach(request.items, (part, index) =>
         readItem(entry, request, part, index),
       )
-      const steps = stepsOf(items, script.dimensions ?? 2048)
+      const steps = stepsOf(items, script)
       return {
         bound: steps.at(-1)?.usage ?? usageOf({}),
         run: runSteps(runs, entry.id, script, request, context, steps),

@@ -5,7 +5,7 @@ const other = { account: "acct_2", mode: "live" } as const
 
 let fixture: QueryFixture
 beforeAll(async () => {
-  fixture = await openQueryFixture()
+  fixture = await openQueryFixture({ brokenWord: "rusak" })
   const { addDocument, addFile } = fixture
   await addDocument("file-cities", {
     chunks: [
@@ -191,5 +191,10 @@ describe("retrieval", () => {
     await fixture.addDocument("file-old", { chunks: ["ibu kota Indonesia"], space: "older" })
     const { json } = await fixture.ask({ query: "ibu kota Indonesia", file_ids: ["file-old"] })
     expect(json).toMatchObject({ results: [], reindexing: 1 })
+  })
+
+  it("a vector that can't be compared finds nothing: the query fails", async () => {
+    const { status, json } = await fixture.ask({ query: "kota rusak" })
+    expect([status, json]).toMatchObject([500, { code: "backend_error" }])
   })
 })

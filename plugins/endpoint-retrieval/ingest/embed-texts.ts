@@ -8,7 +8,7 @@ import {
   type ModelPlan,
   type Tenant,
 } from "../../../core/index.ts"
-import { spaceOf } from "../vectors/space.ts"
+import { checkVectors, spaceOf } from "../vectors/space.ts"
 import type { VectorSpace } from "../vectors/vector-store.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
 
@@ -80,5 +80,7 @@ export const embedTexts = (
     const vectors = texts.flatMap((_, index) => byIndex.get(index) ?? [])
     if (vectors.length < texts.length)
       return yield* apiError("backend_error", "The model did not embed every text.")
-    return { space: spaceOf(entry, loaded, vectors[0]!.length), vectors }
+    const space = spaceOf(entry, loaded, vectors[0]!.length)
+    yield* checkVectors(space, vectors)
+    return { space, vectors }
   })

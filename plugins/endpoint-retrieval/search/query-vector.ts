@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import { type ApiError, apiError, type Call, type Usage } from "../../../core/index.ts"
 import type { VectorSpace } from "../vectors/space.ts"
-import { spaceOf } from "../vectors/space.ts"
+import { checkVectors, spaceOf } from "../vectors/space.ts"
 import type { SearchDeps } from "./deps.ts"
 
 export interface Question {
@@ -44,7 +44,9 @@ export const planQuery = (
       const [event] = yield* Stream.runCollect(whole.run)
       if (!event) return yield* apiError("backend_error", "The model did not embed the query.")
       const { vector } = event
-      return { vector, space: spaceOf(entry, model, vector.length) }
+      const space = spaceOf(entry, model, vector.length)
+      yield* checkVectors(space, [vector])
+      return { vector, space }
     })
     return { model: entry.id, bound: whole.bound, queryTokens: alone.bound.inputTokens, embed }
   })

@@ -1,4 +1,5 @@
-import type { LoadedModel, ModelEntry } from "../../../core/index.ts"
+import { Effect } from "effect"
+import { type ApiError, apiError, type LoadedModel, type ModelEntry } from "../../../core/index.ts"
 
 /** Vectors of different spaces are never compared. */
 export interface VectorSpace {
@@ -14,3 +15,19 @@ export const spaceOf = (
   { embeddingSpace = id, embeddingWidth }: LoadedModel<"embed">,
   length: number,
 ): VectorSpace => ({ id: embeddingSpace, dimensions: Math.min(embeddingWidth ?? length, length) })
+
+/** Whether its cosines are numbers: a vector with a NaN would rank first or last everywhere. */
+const hasDirection = (vector: Float32Array, dimensions: number): boolean => {
+  let squares = 0
+  for (const value of vector.subarray(0, dimensions)) squares += value * value
+  return squares > 0 && Number.isFinite(squares)
+}
+
+/** Fails with `backend_error` where a model made a vector that can't be compared with others. */
+export const checkVectors = (
+  { dimensions }: VectorSpace,
+  vectors: readonly Float32Array[],
+): Effect.Effect<void, ApiError> =>
+  vectors.every((vector) => hasDirection(vector, dimensions))
+    ? Effect.void
+    : Effect.fail(apiError("backend_error", "The model made a vector without a direction."))
