@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { live, openQueryFixture, type QueryFixture } from "../testing/query-fixture.ts"
 
@@ -111,6 +112,29 @@ describe("retrieval", () => {
     expect(await fixture.ask(body)).toMatchObject(expected)
     expect(await fixture.ask(body, { dryRun: true })).toMatchObject(expected)
     expect(runs).toHaveLength(before)
+  })
+
+  it("the first of many files that are missing is named, though some are looked up at once", async () => {
+    const { files } = fixture.deps
+    const { find } = files
+    let [running, most] = [0, 0]
+    Object.assign(files, {
+      find: (...of: Parameters<typeof find>) =>
+        Effect.gen(function* () {
+          most = Math.max(most, ++running)
+          // the later ones end first
+          for (let turn = Number(of[1].slice(-2)); turn < 40; turn++) yield* Effect.yieldNow
+          running--
+          return yield* find(...of)
+        }),
+    })
+    const missing = Array.from({ length: 40 }, (_, n) => `file-none${String(n).padStart(2, "0")}`)
+    const file_ids = ["file-cities", "file-unseen20", ...missing]
+    fixture.addFile("file-unseen20")
+    const { status, json } = await fixture.ask({ query: "kota", file_ids })
+    Object.assign(files, { find })
+    expect([status, json]).toMatchObject([404, { param: "file_ids[2]" }])
+    expect(most).toBe(8)
   })
 
   it("each tenant finds its own files only", async () => {
