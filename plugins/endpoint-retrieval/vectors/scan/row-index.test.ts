@@ -111,6 +111,37 @@ it("finds exactly what comparing with every half vector finds, whatever was adde
   expect(Array.from({ length: slabs }, () => memory.take()).length).toBe(slabs)
 })
 
+it("uploads and removals all day take no more memory than the most documents at once", () => {
+  const dimensions = 3
+  const layout = layoutOf(dimensions)!
+  const nth = fc.oneof(fc.constant(null), fc.nat())
+  fc.assert(
+    fc.property(fc.array(nth, { maxLength: 200 }), fc.nat(), (changes, seed) => {
+      const index = new RowIndex(new Slabs(slabs), layout)
+      const next = vectors(dimensions, seed)
+      let rows: readonly Row[] = []
+      let most = 0
+      for (const [document, remove] of changes.entries())
+        if (remove === null) {
+          const row = { document, chunk: 0, halves: toHalves(next()) }
+          index.add(pack(document, [row], dimensions))
+          rows = [...rows, row]
+          most = Math.max(most, rows.length)
+        } else {
+          const gone = rows[remove % Math.max(1, rows.length)]?.document ?? document
+          index.remove([gone, gone])
+          rows = rows.filter((row) => row.document !== gone)
+        }
+      expect(Reflect.get(index, "documents")).toHaveLength(most)
+      for (const nowMs of [0, 1000]) {
+        const query = { vector: roundedToHalves(next()), limit: 200, nowMs }
+        const found = nowMs === 0 ? rows : rows.filter(({ document }) => document % 7 !== 6)
+        expect(index.search(query)).toEqual(scored(found, query))
+      }
+    }),
+  )
+})
+
 it("rows that are not kept are searched as those of an index are", () => {
   const next = vectors(20, 1)
   const rows = Array.from(

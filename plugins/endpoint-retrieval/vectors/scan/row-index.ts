@@ -124,8 +124,9 @@ export class RowIndex {
   private readonly layout: Layout
   private readonly slabs: number[] = []
   private rows = 0
-  /** By ordinal, which rows have; removed ones leave a hole. */
+  /** By ordinal, which rows have; removed ones leave a hole, which a later one fills. */
   private readonly documents: (IndexedDocument | undefined)[] = []
+  private readonly holes: number[] = []
   private readonly ordinals = new Map<number, number>()
 
   constructor(memory: Slabs, layout: Layout) {
@@ -135,8 +136,8 @@ export class RowIndex {
 
   add(packed: PackedRows): void {
     const { document, expiresMs } = packed
-    const ordinal =
-      this.ordinals.get(document) ?? this.documents.push({ no: document, expiresMs }) - 1
+    const ordinal = this.ordinals.get(document) ?? this.holes.pop() ?? this.documents.length
+    this.documents[ordinal] ??= { no: document, expiresMs }
     this.ordinals.set(document, ordinal)
     for (const { chunk, halves } of unpack(packed, this.layout.dimensions))
       this.append(ordinal, chunk, halves)
@@ -173,6 +174,8 @@ export class RowIndex {
     }
     for (let row = this.rows - 1; row >= 0; row--)
       if (removed.has(this.ordinalOf(row))) this.removeRow(row)
+    // only now does no row have them
+    for (const ordinal of removed) this.holes.push(ordinal)
   }
 
   private removeRow(row: number): void {
