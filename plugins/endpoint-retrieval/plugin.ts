@@ -56,7 +56,7 @@ const openDeps = (
           maxPages: settings.maxPages,
         },
       }),
-      vectors: yield* openVectorStore(base),
+      vectors: yield* openVectorStore(base, resolve(container, Tokens.deployment).mode),
     }
   })
 

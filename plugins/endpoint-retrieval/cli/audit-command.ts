@@ -19,7 +19,7 @@ const run = (
         write,
       )
       const deps = { database, clock, log, settings: settings as Settings }
-      return yield* audit(deps, yield* openVectorStore(deps), account)
+      return yield* audit(deps, yield* openVectorStore(deps, "command"), account)
     }),
   )
 

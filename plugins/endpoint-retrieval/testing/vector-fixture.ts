@@ -26,7 +26,10 @@ export interface VectorFixture {
   close(): Promise<void>
 }
 
-export type OpenStore = (deps: RetrievalDeps) => Effect.Effect<VectorStore, unknown, Scope.Scope>
+export type OpenStore = (
+  deps: RetrievalDeps,
+  mode: "server",
+) => Effect.Effect<VectorStore, unknown, Scope.Scope>
 
 let files = 0
 
@@ -82,7 +85,7 @@ export const vectorFixture = async (
   const all = { ...Schema.decodeUnknownSync(Settings)({}), ...settings }
   const deps: RetrievalDeps = { database, clock, log, settings: all }
   const scope = Scope.makeUnsafe()
-  const store = await Effect.runPromise(openStore(deps).pipe(Scope.provide(scope)))
+  const store = await Effect.runPromise(openStore(deps, "server").pipe(Scope.provide(scope)))
   const transaction: VectorFixture["transaction"] = (body) =>
     Effect.runPromise(database.transaction(body))
   return {

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type Kysely, sql } from "kysely"
-import type { Database, Log, Migrations, PortError } from "../../../../core/index.ts"
+import type { Database, Deployment, Log, Migrations, PortError } from "../../../../core/index.ts"
 import { floatOfHalf } from "../half-floats.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: a migration knows no types
@@ -92,24 +92,52 @@ const movePlain = (database: Database): Effect.Effect<number, PortError> => {
   })
 }
 
-/**
- * Makes the extension and the table of half vectors, where the database has them; vectors that were
- * kept without are moved. Returns why not, where it has not.
- */
-export const openHalfvecTable = (
-  database: Database,
-  log: Log,
-): Effect.Effect<string | undefined, PortError> =>
+const isTable = (database: Database): Effect.Effect<boolean, PortError> =>
+  Effect.map(
+    database.run(() =>
+      sql`SELECT WHERE to_regclass('retrieval_halfvec') IS NOT NULL`.execute(database.queries()),
+    ),
+    ({ rows }) => rows.length > 0,
+  )
+
+/** insufficient_privilege */
+const isRefused = ({ cause }: PortError): boolean =>
+  cause instanceof Error && "code" in cause && cause.code === "42501"
+
+const migrate = (database: Database): Effect.Effect<void, PortError> =>
+  Effect.asVoid(database.migrate("endpoint-retrieval-pgvector", migrations))
+
+/** Returns why not, where the database does not let it be made. Other failures are failures. */
+const makeTable = (database: Database): Effect.Effect<string | undefined, PortError> =>
   Effect.gen(function* () {
     const known = yield* offered(database)
     if (!known) return "its server does not have the extension 'vector'"
     if (!isRecent(known.version))
       return `its extension 'vector' is ${known.version}; ${neededVersion.join(".")} or newer is needed`
-    const migrate = database.migrate("endpoint-retrieval-pgvector", migrations)
-    const isMade = yield* known.isMade
-      ? Effect.as(migrate, true)
-      : Effect.catch(Effect.as(migrate, true), () => Effect.succeed(false))
-    if (!isMade) return "its user may not make the extension 'vector' (CREATE EXTENSION vector)"
+    const made = Effect.as(migrate(database), undefined)
+    if (known.isMade) return yield* made
+    return yield* Effect.catch(made, (failure) =>
+      isRefused(failure)
+        ? Effect.succeed("its user may not make the extension 'vector' (CREATE EXTENSION vector)")
+        : Effect.fail(failure),
+    )
+  })
+
+/**
+ * A server makes the extension and the table of half vectors, where the database has them, and
+ * moves what was kept without. A command makes nothing: the server beside it would look for its
+ * vectors where they were. Returns why there is no table.
+ */
+export const openHalfvecTable = (
+  database: Database,
+  log: Log,
+  mode: Deployment["mode"],
+): Effect.Effect<string | undefined, PortError> =>
+  Effect.gen(function* () {
+    const isThere = yield* isTable(database)
+    if (mode === "command") return isThere ? undefined : "no server has made its table there"
+    const why = yield* isThere ? Effect.as(migrate(database), undefined) : makeTable(database)
+    if (why !== undefined) return why
     const moved = yield* movePlain(database)
     if (moved > 0)
       log.info("retrieval.vectors_moved", "vectors were moved into columns of pgvector", { moved })

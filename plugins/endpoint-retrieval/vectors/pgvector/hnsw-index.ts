@@ -19,7 +19,7 @@ export const indexedBy = ({ id, dimensions }: VectorSpace) => ({
 })
 
 export interface HnswIndices {
-  /** Whether the space has an index; where it has none, one is made in the background. */
+  /** Whether the space has an index; where it has none, a server makes one in the background. */
   has(space: VectorSpace): Effect.Effect<boolean, PortError>
 }
 
@@ -64,7 +64,11 @@ const isValid = async (database: Database, name: string): Promise<boolean> => {
   return rows.length > 0
 }
 
-export const makeHnswIndices = (database: Database, log: Log): HnswIndices => {
+export const makeHnswIndices = (
+  database: Database,
+  log: Log,
+  makesIndices: boolean,
+): HnswIndices => {
   const made = new Set<string>()
   /** One that failed stays here: the next start tries again. */
   const begun = new Set<string>()
@@ -99,7 +103,7 @@ export const makeHnswIndices = (database: Database, log: Log): HnswIndices => {
           return true
         }
         // the database goes on with one that took longer than a query of ours may
-        if (begun.has(name)) return false
+        if (!makesIndices || begun.has(name)) return false
         begun.add(name)
         yield* make(space, name)
         return false

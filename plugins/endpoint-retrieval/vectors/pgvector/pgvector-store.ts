@@ -116,9 +116,12 @@ export const makeExactStore = ({ database, clock }: RetrievalDeps): VectorStore 
  * As the exact store; all that a large account has is searched by an HNSW index (Malkov and
  * Yashunin, arXiv 1603.09320), which may miss some.
  */
-export const makeHnswStore = (deps: RetrievalDeps, { from = hnswFrom } = {}): VectorStore => {
+export const makeHnswStore = (
+  deps: RetrievalDeps,
+  { from = hnswFrom, makesIndices = true } = {},
+): VectorStore => {
   const { database, clock, log } = deps
-  const indices = makeHnswIndices(database, log)
+  const indices = makeHnswIndices(database, log, makesIndices)
   const exact = makeExactStore(deps)
   const search: VectorStore["search"] = (query) =>
     Effect.gen(function* () {

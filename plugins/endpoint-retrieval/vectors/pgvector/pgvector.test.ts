@@ -1,5 +1,10 @@
 import { Effect } from "effect"
-import { describe, expect, it, vi } from "vitest"
+import { type RawBuilder, sql } from "kysely"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { type Database, PortError } from "../../../../core/index.ts"
+import { fakeLog } from "../../../../testing/fakes.ts"
+import { openTestDatabase, type TestDatabase } from "../../../../testing/postgres.ts"
+import { migrations as retrievalMigrations } from "../../migrations.ts"
 import { type OpenStore, vectorFixture } from "../../testing/vector-fixture.ts"
 import { vectorStoreContract } from "../../testing/vector-store-contract.ts"
 import { openVectorStore } from "../open-vector-store.ts"
@@ -20,6 +25,12 @@ const [mine, theirs] = (["mine", "theirs"] as const).map(
 const documentsOf = (hits: readonly (readonly [bigint, number, number])[]) => [
   ...new Set(hits.map(([document]) => document)),
 ]
+const countOf = async (database: Database, from: RawBuilder<unknown>): Promise<number> => {
+  const { rows } = await sql<{ count: bigint }>`SELECT count(*) FROM ${from}`.execute(
+    database.queries(),
+  )
+  return Number(rows[0]!.count)
+}
 
 describe.skipIf(!server)("with pgvector", () => {
   vectorStoreContract("the exact search of pgvector", () =>
@@ -31,7 +42,10 @@ describe.skipIf(!server)("with pgvector", () => {
 
   it("large accounts are searched by an index, which finds nearly all, and nothing of others", async () => {
     const open: OpenStore = (deps) =>
-      Effect.as(openHalfvecTable(deps.database, deps.log), makeHnswStore(deps, { from: 500 }))
+      Effect.as(
+        openHalfvecTable(deps.database, deps.log, "server"),
+        makeHnswStore(deps, { from: 500 }),
+      )
     const fixture = await vectorFixture(open, { index: "hnsw" }, server)
     const { add, hide, search, log } = fixture
     const exactStore = makeExactStore(fixture.deps)
@@ -86,7 +100,7 @@ describe.skipIf(!server)("with pgvector", () => {
       const query = { tenant: mine!, space, vector: vectors[700]!, limit: 1 }
       const before = await Effect.runPromise(fixture.store.search(query))
       expect(
-        await Effect.runPromise(openHalfvecTable(fixture.database, fixture.log)),
+        await Effect.runPromise(openHalfvecTable(fixture.database, fixture.log, "server")),
       ).toBeUndefined()
       expect(fixture.log.lines).toMatchObject([
         { event: "retrieval.vectors_moved", fields: { moved: 1200 } },
@@ -96,6 +110,68 @@ describe.skipIf(!server)("with pgvector", () => {
     } finally {
       await fixture.close()
     }
+  })
+
+  it("a command uses what the servers use, and makes and moves nothing", async () => {
+    const fixture = await vectorFixture(openScanStore, { index: "hnsw" }, server)
+    const { deps, database } = fixture
+    const opened = (mode: "server" | "command") =>
+      Effect.runPromise(Effect.scoped(Effect.map(openVectorStore(deps, mode), ({ name }) => name)))
+    try {
+      await fixture.add(mine!, space, someVectors(3))
+      expect(await opened("command")).toBe("exact scan")
+      expect(await countOf(database, sql`retrieval_vector`)).toBe(3)
+      expect(await countOf(database, sql`pg_extension WHERE extname = 'vector'`)).toBe(0)
+      expect(await opened("server")).toBe("pgvector hnsw")
+      expect(await opened("command")).toBe("pgvector hnsw")
+      expect(await countOf(database, sql`retrieval_halfvec`)).toBe(3)
+      const store = makeHnswStore(deps, { from: 1, makesIndices: false })
+      const query = { tenant: mine!, space, vector: someVectors(1)[0]!, limit: 1 }
+      expect(await Effect.runPromise(store.search(query))).toHaveLength(1)
+      expect(await countOf(database, sql`pg_class WHERE relname LIKE 'retrieval_hnsw%'`)).toBe(0)
+    } finally {
+      await fixture.close()
+    }
+  })
+
+  describe("a user who may not make the extension", () => {
+    const role = `rakit_test_${process.pid}`
+    let test: TestDatabase
+    const asUser = async () => {
+      const db = test.database.queries()
+      await sql`CREATE ROLE ${sql.id(role)}`.execute(db)
+      await sql`GRANT ALL ON SCHEMA public TO ${sql.id(role)}`.execute(db)
+      await sql`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${sql.id(role)}`.execute(db)
+      const name = new URL(test.url).pathname.slice(1)
+      await sql`ALTER DATABASE ${sql.id(name)} SET role = ${sql.lit(role)}`.execute(db)
+      return await test.openAgain()
+    }
+    const open = (database: Database) =>
+      Effect.runPromise(openHalfvecTable(database, fakeLog(), "server"))
+    beforeEach(async () => {
+      test = await openTestDatabase(server)
+      await Effect.runPromise(test.database.migrate("endpoint-retrieval", retrievalMigrations))
+    })
+    afterEach(async () => {
+      await sql`DROP OWNED BY ${sql.id(role)}`.execute(test.database.queries())
+      await sql`DROP ROLE ${sql.id(role)}`.execute(test.database.queries())
+      await test.remove()
+    })
+
+    it("does without", async () => {
+      expect(await open(await asUser())).toMatch(/its user may not make the extension/)
+    })
+
+    it("uses it where the table is there", async () => {
+      await open(test.database)
+      expect(await open(await asUser())).toBeUndefined()
+    })
+
+    it("is not taken for another failure, which ends the start", async () => {
+      const failure = new PortError({ port: "database", message: "timed out", why: "unavailable" })
+      const broken = { ...(await asUser()), migrate: () => Effect.fail(failure) }
+      await expect(open(broken)).rejects.toThrow("timed out")
+    })
   })
 })
 
