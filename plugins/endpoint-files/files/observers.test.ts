@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { sql } from "kysely"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import type { FileObserver, StoredFile } from "../../../core/index.ts"
 import { PortError } from "../../../core/index.ts"
@@ -85,6 +86,31 @@ it("what was uploaded while nobody observed files is shown once, when somebody d
   await run(knowledge())
   expect(await run(showUnobserved(test.deps))).toBe(0)
   expect(created).toHaveLength(2)
+})
+
+it("more older files than one turn reads are shown, past those whose observer fails", async () => {
+  const first = await run(knowledge())
+  await sql`
+    INSERT INTO files_file SELECT (jsonb_populate_record(f, jsonb_build_object('id', 'file-' || n, 'blob_key', 'b' || n, 'seq', 1000 + n))).*
+    FROM files_file f, generate_series(1, 510) n`.execute(test.deps.database.queries())
+  const { created } = listener()
+  const [observer] = test.deps.observers
+  test.deps.observers[0] = {
+    ...observer!,
+    // the first ones in their order, more than a turn reads
+    created: (file, tx) =>
+      file.id === first.id || Number(file.id.slice(5)) <= 505
+        ? Effect.fail(new PortError({ port: "observer", message: "no place left" }))
+        : observer!.created(file, tx),
+  }
+  expect(await run(showUnobserved(test.deps))).toBe(5)
+  expect(created.map(({ id }) => id)).toEqual([506, 507, 508, 509, 510].map((n) => `file-${n}`))
+  const { rows } =
+    await sql`SELECT id FROM files_file WHERE NOT observed AND status = 'processed'`.execute(
+      test.deps.database.queries(),
+    )
+  // they are tried again
+  expect(rows).toHaveLength(506)
 })
 
 it("observers hear of a file inside its transaction, with its key and its metadata", async () => {

@@ -7,12 +7,12 @@ import type { FilesDeps } from "../deps.ts"
 import { deleteFile } from "../files/file-rows.ts"
 import type { FilesTables } from "../tables.ts"
 
-const rowsPerTurn = 500
+export const rowsPerTurn = 500
 /** How long a deleted file, or an upload that has ended, keeps its row. */
 const tombstoneMs = 30 * 24 * 3_600_000
 
 /** Repeats `turn` until it handles less than a full turn. Returns the total number of rows. */
-const untilDrained = <E>(turn: Effect.Effect<number, E>): Effect.Effect<number, E> =>
+export const untilDrained = <E>(turn: Effect.Effect<number, E>): Effect.Effect<number, E> =>
   Effect.gen(function* () {
     for (let all = 0; ; ) {
       const rows = yield* turn
