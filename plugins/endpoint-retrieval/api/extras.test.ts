@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { openQueryFixture, type QueryFixture } from "../testing/query-fixture.ts"
 import type { RetrievalReply } from "./schema.ts"
 
@@ -56,8 +56,13 @@ describe("filters", () => {
   })
 
   it("nothing is filtered by an empty filter, and both lists of files count", async () => {
-    for (const filters of [{}, null, { metadata: {} }, { pages: null }])
+    const search = vi.spyOn(fixture.deps.vectors, "search")
+    for (const filters of [{}, null, { metadata: {} }, { metadata: {}, pages: null }])
       expect(await placesOf({ filters })).toHaveLength(7)
+    // not as a list of all documents
+    for (const [query] of search.mock.calls) expect(query).not.toHaveProperty("ranges")
+    expect(search).toHaveBeenCalledTimes(4)
+    search.mockRestore()
     const both = { file_ids: ["file-notes"], filters: { file_ids: ["file-pump"] } }
     expect(await placesOf(both)).toEqual([])
   })

@@ -41,7 +41,7 @@ export const restricted = (restriction: Restriction): RawBuilder<SqlBool> =>
   sql`${ofFiles(restriction)} AND ${onPages(restriction)}`
 
 const isEmpty = ({ fileLists, metadata, pages }: Restriction): boolean =>
-  fileLists.length === 0 && !metadata && !pages
+  fileLists.length === 0 && Object.keys(metadata ?? {}).length === 0 && !pages
 
 /** The same as parts of documents, as pages ascend within a document; undefined: all of them. */
 export const rangesOf = (

@@ -3,7 +3,7 @@ import type { PortError } from "../../../core/index.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { roundedToHalves, toHalves, unitPrefix } from "./half-floats.ts"
 import { BestChunks, type ScoredChunk } from "./scan/best.ts"
-import type { ScanQuery } from "./scan/row-index.ts"
+import { rangesByDocument, type ScanQuery } from "./scan/row-index.ts"
 import { openScanHost } from "./scan/scan-host.ts"
 import { slabBytes } from "./scan/slabs.ts"
 import { ScanCache } from "./scan-cache.ts"
@@ -50,13 +50,16 @@ export const openScanStore = ({
     const cache = new ScanCache({ database, clock, read, link, slabs })
     const readAll = ({ tenant, space, limit }: VectorQuery, query: ScanQuery) =>
       Effect.gen(function* () {
-        const wanted = query.ranges && new Set(query.ranges.map(({ document }) => document))
+        const wanted = query.ranges && rangesByDocument(query.ranges)
         const documents = yield* readyDocuments(database, tenant, space, query.nowMs)
         const searched = documents.filter(({ no }) => !wanted || wanted.has(no))
         const best = new BestChunks(limit)
         for (const page of pagesOf(searched, space))
           for (const packed of yield* read(space, page)) {
-            const hits = yield* link().ask({ type: "scan", packed, query })
+            // only its own ranges: those of all documents would be copied for each of them
+            const ranges = wanted?.get(packed.document)
+            const own = { ...query, ...(ranges && { ranges }) }
+            const hits = yield* link().ask({ type: "scan", packed, query: own })
             for (const hit of hits) best.offer(hit)
           }
         return best.hits

@@ -73,18 +73,24 @@ const quantize = (halves: Uint16Array, into: Int8Array, first: number) => {
   return { scale, lost: Math.sqrt(squares) }
 }
 
+export const rangesByDocument = (
+  ranges: readonly ScanRange[],
+): ReadonlyMap<number, readonly ScanRange[]> => {
+  const byDocument = new Map<number, ScanRange[]>()
+  for (const range of ranges) {
+    const known = byDocument.get(range.document)
+    if (known) known.push(range)
+    else byDocument.set(range.document, [range])
+  }
+  return byDocument
+}
+
 /** Which chunks of which documents are searched. */
 class Filter {
-  private readonly ranges: Map<number, ScanRange[]> | undefined
+  private readonly ranges: ReadonlyMap<number, readonly ScanRange[]> | undefined
 
   constructor(ranges: readonly ScanRange[] | undefined) {
-    if (!ranges) return
-    this.ranges = new Map()
-    for (const range of ranges) {
-      const known = this.ranges.get(range.document)
-      if (known) known.push(range)
-      else this.ranges.set(range.document, [range])
-    }
+    this.ranges = ranges && rangesByDocument(ranges)
   }
 
   takes(document: number, chunk: number): boolean {
