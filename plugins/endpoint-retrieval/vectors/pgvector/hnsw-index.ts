@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto"
 import { Cause, Effect } from "effect"
 import { sql } from "kysely"
-import type { Database, Log, PortError } from "../../../../core/index.ts"
+import type { Database, PortError } from "../../../../core/index.ts"
+import type { RetrievalDeps } from "../../deps.ts"
 import type { VectorSpace } from "../vector-store.ts"
 
 /** More dimensions are not indexed by pgvector. */
@@ -64,19 +65,20 @@ const isValid = async (database: Database, name: string): Promise<boolean> => {
   return rows.length > 0
 }
 
+/** After a failure, or while another process makes the index. */
+const retryMs = 300_000
+
 export const makeHnswIndices = (
-  database: Database,
-  log: Log,
+  { database, clock, log }: Pick<RetrievalDeps, "database" | "clock" | "log">,
   makesIndices: boolean,
 ): HnswIndices => {
   const made = new Set<string>()
-  /** One that failed stays here: the next start tries again. */
-  const begun = new Set<string>()
+  /** When each may be begun again. */
+  const waiting = new Map<string, number>()
   const make = (space: VectorSpace, name: string) =>
     build(database, space).pipe(
       Effect.tap((isDone) =>
         Effect.sync(() => {
-          begun.delete(name)
           if (isDone)
             log.info("retrieval.index_made", "an index of vectors was made", { space: space.id })
         }),
@@ -89,6 +91,7 @@ export const makeHnswIndices = (
           }),
         ),
       ),
+      Effect.ensuring(Effect.sync(() => waiting.set(name, clock.monotonicMs() + retryMs))),
       // a stop does not wait for it: what is left unfinished is made anew
       Effect.forkDetach,
     )
@@ -102,9 +105,8 @@ export const makeHnswIndices = (
           made.add(name)
           return true
         }
-        // the database goes on with one that took longer than a query of ours may
-        if (!makesIndices || begun.has(name)) return false
-        begun.add(name)
+        if (!makesIndices || clock.monotonicMs() < (waiting.get(name) ?? 0)) return false
+        waiting.set(name, Number.POSITIVE_INFINITY)
         yield* make(space, name)
         return false
       }),

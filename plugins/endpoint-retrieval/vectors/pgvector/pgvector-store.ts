@@ -120,8 +120,8 @@ export const makeHnswStore = (
   deps: RetrievalDeps,
   { from = hnswFrom, makesIndices = true } = {},
 ): VectorStore => {
-  const { database, clock, log } = deps
-  const indices = makeHnswIndices(database, log, makesIndices)
+  const { database, clock } = deps
+  const indices = makeHnswIndices(deps, makesIndices)
   const exact = makeExactStore(deps)
   const search: VectorStore["search"] = (query) =>
     Effect.gen(function* () {

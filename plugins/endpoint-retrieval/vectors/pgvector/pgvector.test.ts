@@ -32,6 +32,10 @@ const countOf = async (database: Database, from: RawBuilder<unknown>): Promise<n
   return Number(rows[0]!.count)
 }
 
+/** With an index for accounts that are small enough for a test. */
+const openIndexed: OpenStore = (deps, mode) =>
+  Effect.as(openHalfvecTable(deps.database, deps.log, mode), makeHnswStore(deps, { from: 500 }))
+
 describe.skipIf(!server)("with pgvector", () => {
   vectorStoreContract("the exact search of pgvector", () =>
     vectorFixture(openVectorStore, {}, server),
@@ -41,12 +45,7 @@ describe.skipIf(!server)("with pgvector", () => {
   )
 
   it("large accounts are searched by an index, which finds nearly all, and nothing of others", async () => {
-    const open: OpenStore = (deps) =>
-      Effect.as(
-        openHalfvecTable(deps.database, deps.log, "server"),
-        makeHnswStore(deps, { from: 500 }),
-      )
-    const fixture = await vectorFixture(open, { index: "hnsw" }, server)
+    const fixture = await vectorFixture(openIndexed, {}, server)
     const { add, hide, search, log } = fixture
     const exactStore = makeExactStore(fixture.deps)
     try {
@@ -87,6 +86,37 @@ describe.skipIf(!server)("with pgvector", () => {
       expect(documentsOf(await search({ ...query, vector: vector! }))).toEqual([own[1]])
       await hide(other)
       expect(await search({ ...query, tenant: theirs!, vector: vector! })).toEqual([])
+    } finally {
+      await fixture.close()
+    }
+  })
+
+  it("an index that failed is made anew after a while, and not by each search", async () => {
+    const fixture = await vectorFixture(openIndexed, {}, server)
+    const { add, search, log, clock, database } = fixture
+    const db = database.queries()
+    const count = (name: string) => log.lines.filter(({ event }) => event === name).length
+    try {
+      await sql`
+        CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql
+        AS 'BEGIN RAISE EXCEPTION ''no index today''; END'`.execute(db)
+      await sql`
+        CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('CREATE INDEX')
+        EXECUTE FUNCTION refuse()`.execute(db)
+      const [vector] = someVectors(1)
+      await add(mine!, space, someVectors(600))
+      const ask = () => search({ tenant: mine!, space, vector: vector!, limit: 20 })
+      expect(await ask()).toHaveLength(20)
+      await vi.waitUntil(() => count("retrieval.index_failed") > 0, { timeout: 15_000 })
+      clock.advance(299_000)
+      for (let n = 0; n < 5; n++) await ask()
+      await sql`DROP EVENT TRIGGER refuse`.execute(db)
+      await ask()
+      clock.advance(1_000)
+      expect(count("retrieval.index_made")).toBe(0)
+      await ask()
+      await vi.waitUntil(() => count("retrieval.index_made") > 0, { timeout: 15_000 })
+      expect(count("retrieval.index_failed")).toBe(1)
     } finally {
       await fixture.close()
     }
