@@ -1,9 +1,11 @@
 import { Effect } from "effect"
+import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
 import { fakeEmbedModel } from "../../../testing/index.ts"
 import { lines, useIngest } from "../testing/use-ingest.ts"
 import { failDocument } from "./fail-document.ts"
 import { tooSlow } from "./failure.ts"
+import { ingestTerms } from "./send-job.ts"
 import { rescue, sendOutdated } from "./upkeep.ts"
 
 const ingest = useIngest()
@@ -31,6 +33,21 @@ describe("another model", () => {
     await expectReady(id, 70)
     expect(await ingest.test.version()).toBe(2n)
     expect(await Effect.runPromise(sendOutdated(ingest.test.deps))).toBe(0)
+  })
+
+  it("reaches the files behind a page of those that break off", async () => {
+    await open()
+    const { deps } = ingest.test
+    await sql`
+      INSERT INTO retrieval_document (file_id, account, mode, state, metadata, space, dimensions, created_at, expires_at)
+      SELECT 'file-' || n, 'acct_1', 'live', 'ready', '{}', 'older', 8, to_timestamp(0), to_timestamp(2e9)
+      FROM generate_series(1, 250) n`.execute(deps.database.queries())
+    const files = Array.from({ length: 250 }, (_, n) => `file-${n + 1}`)
+    const held = () => Effect.runPromise(deps.queue.held(ingestTerms.short, files))
+    expect(await Effect.runPromise(sendOutdated(deps))).toBe(200)
+    expect([...(await held())]).toHaveLength(200)
+    expect(await Effect.runPromise(sendOutdated(deps))).toBe(250)
+    expect([...(await held())]).toHaveLength(250)
   })
 
   it("with vectors of another length has none of the old ones left", async () => {

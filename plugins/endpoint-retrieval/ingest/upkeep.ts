@@ -4,6 +4,7 @@ import { type PortError, repeat, repeatInTurn } from "../../../core/index.ts"
 import { deleteChunks } from "../documents/chunk-rows.ts"
 import { tenantOf } from "../documents/claim.ts"
 import type { DocumentRow, RetrievalTables } from "../tables.ts"
+import type { VectorSpace } from "../vectors/space.ts"
 import { currentSpace } from "./current-space.ts"
 import { failDocument } from "./fail-document.ts"
 import { tooSlow } from "./failure.ts"
@@ -102,35 +103,45 @@ export const rescue = (deps: IngestDeps): Effect.Effect<number, PortError> =>
     }
   })
 
+const outdatedAfter = ({ database }: IngestDeps, after: bigint, space: VectorSpace) =>
+  database.run(() =>
+    database
+      .queries<RetrievalTables>()
+      .selectFrom("retrieval_document")
+      .select(["no", "file_id", "chunks"])
+      .where("state", "=", "ready")
+      .where("no", ">", after)
+      .where(
+        sql<boolean>`(space, dimensions) IS DISTINCT FROM (${space.id}::text, ${space.dimensions}::int)`,
+      )
+      .orderBy("no")
+      .limit(rowsPerTurn)
+      .execute(),
+  )
+
 /**
- * Sends the ready documents that are in another space than the model's. Returns their number, up to
- * a page: the others follow when these are done.
+ * Sends ready documents that are in another space than the model's: about a page, past those that
+ * have a job, which may break off again and again. Returns the number of outdated ones it has seen.
  */
 export const sendOutdated = (deps: IngestDeps): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     // while the model loads it is not known
     const space = yield* Effect.catch(currentSpace(deps), () => Effect.succeed(undefined))
     if (!space) return 0
-    const rows = yield* deps.database.run(() =>
-      deps.database
-        .queries<RetrievalTables>()
-        .selectFrom("retrieval_document")
-        .select(["file_id", "chunks"])
-        .where("state", "=", "ready")
-        .where(
-          sql<boolean>`(space, dimensions) IS DISTINCT FROM (${space.id}::text, ${space.dimensions}::int)`,
-        )
-        .orderBy("no")
-        .limit(rowsPerTurn)
-        .execute(),
-    )
-    const held = yield* withJobs(
-      deps,
-      rows.map(({ file_id }) => file_id),
-    )
-    const unsent = rows.filter(({ file_id }) => !held.has(file_id))
-    yield* Effect.forEach(unsent, (row) => sendReindex(deps, row), { discard: true })
-    return rows.length
+    let [after, seen, sent] = [0n, 0, 0]
+    for (;;) {
+      const rows = yield* outdatedAfter(deps, after, space)
+      const held = yield* withJobs(
+        deps,
+        rows.map(({ file_id }) => file_id),
+      )
+      const unsent = rows.filter(({ file_id }) => !held.has(file_id))
+      yield* Effect.forEach(unsent, (row) => sendReindex(deps, row), { discard: true })
+      seen += rows.length
+      sent += unsent.length
+      if (rows.length < rowsPerTurn || sent >= rowsPerTurn) return seen
+      after = rows.at(-1)!.no
+    }
   })
 
 const soonMs = 5_000
