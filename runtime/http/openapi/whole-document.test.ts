@@ -84,6 +84,9 @@ it("every form has its fields, every download its bytes", () => {
     "application/pdf",
     "text/plain",
     "text/markdown",
+    "text/html",
+    "text/csv",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
   ])
   for (const media of Object.values(reply.content as Node))
     expect(media).toEqual({ schema: { type: "string", format: "binary" } })
