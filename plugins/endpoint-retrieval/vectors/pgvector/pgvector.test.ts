@@ -32,6 +32,15 @@ const countOf = async (database: Database, from: RawBuilder<unknown>): Promise<n
   return Number(rows[0]!.count)
 }
 
+/** How often the indices of vectors were searched; a connection reports after a while only. */
+const indexScans = async (database: Database): Promise<number> => {
+  await sql`SELECT pg_stat_force_next_flush()`.execute(database.queries())
+  const { rows } = await sql<{ scans: bigint }>`
+    SELECT coalesce(sum(idx_scan), 0)::bigint AS scans FROM pg_stat_user_indexes
+    WHERE indexrelname LIKE 'retrieval_hnsw%'`.execute(database.queries())
+  return Number(rows[0]!.scans)
+}
+
 /** With an index for accounts that are small enough for a test. */
 const openIndexed: OpenStore = (deps, mode) =>
   Effect.as(openHalfvecTable(deps.database, deps.log, mode), makeHnswStore(deps, { from: 500 }))
@@ -73,6 +82,8 @@ describe.skipIf(!server)("with pgvector", () => {
         shared += same.length
       }
       expect(shared / 400).toBeGreaterThan(0.95)
+      // the exact search, which finds all, too, would stand in for an index that is not used
+      await vi.waitUntil(async () => (await indexScans(fixture.database)) >= 20, 15_000)
       expect(log.lines.filter(({ event }) => event === "retrieval.index_failed")).toEqual([])
       // the same space with vectors of another length: such an index does not know them
       const wider = { ...space, dimensions: 20 }
