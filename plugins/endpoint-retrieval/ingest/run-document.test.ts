@@ -4,7 +4,8 @@ import { apiError, PortError } from "../../../core/index.ts"
 import { claimDocument } from "../documents/claim.ts"
 import { lines, useIngest } from "../testing/use-ingest.ts"
 import { maxFailures } from "./failure.ts"
-import { rescue, sweepRemoved } from "./upkeep.ts"
+import { sweepRemoved } from "./sweep-removed.ts"
+import { rescue } from "./upkeep.ts"
 
 const ingest = useIngest()
 const { open, run, breaksOff, remove, expectReady } = ingest
@@ -281,20 +282,4 @@ describe("a worker that lost its claim changes nothing", () => {
     await Effect.runPromise(sweepRemoved(ingest.test.deps))
     expect([await ingest.test.document(id), await ingest.test.chunks()]).toEqual([undefined, []])
   })
-})
-
-it("a deleted file leaves nothing, and caches hear of it", async () => {
-  await open()
-  const id = await ingest.test.upload(lines(3))
-  await run(id)
-  await remove(id)
-  expect(await ingest.test.document(id)).toMatchObject({ state: "removed" })
-  expect(await ingest.test.version()).toBe(2n)
-  await Effect.runPromise(sweepRemoved(ingest.test.deps))
-  expect([
-    await ingest.test.document(id),
-    await ingest.test.chunks(),
-    await ingest.test.vectors(),
-  ]).toEqual([undefined, [], []])
-  await run(id)
 })

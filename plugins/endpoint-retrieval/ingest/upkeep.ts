@@ -1,7 +1,6 @@
 import { Effect, type Scope } from "effect"
 import { sql } from "kysely"
 import { type PortError, repeat, repeatInTurn } from "../../../core/index.ts"
-import { deleteChunks } from "../documents/chunk-rows.ts"
 import { tenantOf } from "../documents/claim.ts"
 import type { DocumentRow, RetrievalTables } from "../tables.ts"
 import type { VectorSpace } from "../vectors/space.ts"
@@ -11,42 +10,10 @@ import { tooSlow } from "./failure.ts"
 import type { IngestDeps } from "./ingest-deps.ts"
 import { ingestMeters, measureUnfinished } from "./ingest-metrics.ts"
 import { sendIngest, sendReindex, withJobs } from "./send-job.ts"
+import { sweepRemoved } from "./sweep-removed.ts"
 
 const hourMs = 3_600_000
 const rowsPerTurn = 200
-
-/** Deletes the rows of removed documents. Returns the number of documents. */
-export const sweepRemoved = (deps: IngestDeps): Effect.Effect<number, PortError> => {
-  const { database, vectors } = deps
-  const removed = database.run(() =>
-    database
-      .queries<RetrievalTables>()
-      .selectFrom("retrieval_document")
-      .select("no")
-      .where("state", "=", "removed")
-      .where("removed_at", "is not", null)
-      .orderBy("removed_at")
-      .limit(rowsPerTurn)
-      .execute(),
-  )
-  const drop = ({ no }: Pick<DocumentRow, "no">) =>
-    database.transaction((tx) =>
-      Effect.gen(function* () {
-        yield* vectors.remove(no, tx)
-        yield* deleteChunks(deps, no, tx)
-        yield* database.run(() =>
-          database
-            .queries<RetrievalTables>(tx)
-            .deleteFrom("retrieval_document")
-            .where("no", "=", no)
-            .execute(),
-        )
-      }),
-    )
-  return Effect.flatMap(removed, (rows) =>
-    Effect.as(Effect.forEach(rows, drop, { discard: true }), rows.length),
-  )
-}
 
 const unfinishedAfter = ({ database }: IngestDeps, after: bigint, createdBefore: Date) =>
   database.run(() =>
