@@ -189,11 +189,23 @@ describe("retrieval", () => {
     const { json, costMicros } = await ask({ query: "kota tua", instruction: "Find towns" })
     expect(model.runs.at(-1)?.request).toEqual({
       items: [{ type: "text", text: "kota tua" }],
-      truncate: "END",
+      truncate: "NONE",
       instruction: "Find towns",
     })
     expect(json).toMatchObject({ query_tokens: 2, billed_tokens: 4 })
     expect(costMicros).toBe(6_000n)
+  })
+
+  it("refuses a query that the model would read in part only, in a dry run, too", async () => {
+    const { ask, model } = fixture
+    const fits = "kota ".repeat(model.loaded.contextTokens).trim()
+    expect(await ask({ query: fits })).toMatchObject({ status: 200 })
+    const before = model.runs.length
+    const expected = { status: 422, json: { code: "text_too_long", param: "query" } }
+    for (const body of [{ query: `${fits} tua` }, { query: fits, instruction: "Find towns" }])
+      for (const dryRun of [false, true])
+        expect(await ask(body, { dryRun })).toMatchObject(expected)
+    expect(model.runs).toHaveLength(before)
   })
 
   it("a dry run says what it costs, and embeds nothing", async () => {

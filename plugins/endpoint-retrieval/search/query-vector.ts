@@ -23,9 +23,21 @@ export interface PlannedQuery {
 
 const requestOf = ({ query, instruction }: Question) => ({
   items: [{ type: "text" as const, text: query }],
-  truncate: "END" as const,
+  truncate: "NONE" as const,
   ...(instruction && { instruction }),
 })
+
+/** The request names the text `query`, and has no `truncate`. */
+const asQuery =
+  (contextTokens: number) =>
+  (error: ApiError): ApiError =>
+    error.code === "text_too_long"
+      ? apiError(
+          error.code,
+          `The query with its instruction is longer than the ${contextTokens} tokens that the embedding model takes.`,
+          { param: "query" },
+        )
+      : error
 
 /** Counts the tokens of a query, and says what embedding it takes. */
 export const planQuery = (
@@ -36,10 +48,10 @@ export const planQuery = (
   Effect.gen(function* () {
     const entry = yield* catalogue.require("embed", settings.model)
     const model = yield* catalogue.open("embed", entry.id)
-    const whole = yield* model.task.plan(requestOf(question), context)
-    const alone = question.instruction
-      ? yield* model.task.plan(requestOf({ query: question.query }), context)
-      : whole
+    const planOf = (asked: Question) =>
+      Effect.mapError(model.task.plan(requestOf(asked), context), asQuery(model.contextTokens))
+    const whole = yield* planOf(question)
+    const alone = question.instruction ? yield* planOf({ query: question.query }) : whole
     const embed = Effect.gen(function* () {
       const [event] = yield* Stream.runCollect(whole.run)
       if (!event) return yield* apiError("backend_error", "The model did not embed the query.")
