@@ -105,7 +105,7 @@ const readItem = (
 
 const stepsOf = (
   items: readonly Item[],
-  { dimensions = 2048, brokenWord = "" }: FakeEmbedScript,
+  { dimensions = 2048, brokenWord }: FakeEmbedScript,
 ): readonly FakeStep<EmbedEvent>[] => {
   let tokens = 0
   let images = 0
@@ -118,7 +118,7 @@ const stepsOf = (
       // made when the step runs: a plan is cheap
       get events() {
         const vector = direction(words, dimensions)
-        if (words.includes(brokenWord)) vector[0] = Number.NaN
+        if (brokenWord !== undefined && words.includes(brokenWord)) vector[0] = Number.NaN
         return [{ index, vector, truncated }]
       },
       usage: usageOf({ inputTokens: tokens, images }),
