@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { textOf } from "../testing/read-parts.ts"
-import { delimiterOf } from "./read-csv.ts"
+import { delimiterOf, readCsv } from "./read-csv.ts"
 
 describe("a table", () => {
   it("gives a line for each row, where cells have their columns' names", async () => {
@@ -32,5 +32,31 @@ describe("a table", () => {
     await expect(textOf("csv", `a,b\n1,2\n"3,${"4\n".repeat(600_000)}`)).rejects.toMatchObject({
       code: "broken",
     })
+  })
+
+  it.each([
+    ["good", "1,two\n", ""],
+    ["broken", '3,"four\n', "broken"],
+  ])("never asks for slow bytes while rows wait or fail: a %s one", async (_, row, code) => {
+    let isAsking = false
+    async function* slowBytes() {
+      for (let n = 0; n < 60; n++) {
+        isAsking = true
+        await new Promise(setImmediate)
+        isAsking = false
+        yield Buffer.from(`${n === 0 ? "a,b\n" : ""}${row.repeat(65_536 / row.length)}`)
+      }
+    }
+    const parts = readCsv(slowBytes())
+    const readAll = async () => {
+      for (let part = await parts.next(); !part.done; part = await parts.next()) {
+        await new Promise(setImmediate)
+        expect(isAsking).toBe(false)
+      }
+    }
+    const outcome = readAll()
+    if (code) await expect(outcome).rejects.toMatchObject({ code })
+    else await outcome
+    expect(isAsking).toBe(false)
   })
 })

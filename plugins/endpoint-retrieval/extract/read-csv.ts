@@ -1,5 +1,5 @@
-import { Readable, type Transform } from "node:stream"
-import { CsvError, parse } from "csv-parse"
+import type { TransformOptions } from "node:stream"
+import { CsvError, type Options, parse } from "csv-parse"
 import { decodeText } from "./decode-text.ts"
 import type { Bytes, Part } from "./extract-parts.ts"
 import { ReadFailure } from "./read-failure.ts"
@@ -38,18 +38,41 @@ const broken = (cause: unknown): unknown =>
       )
     : cause
 
-const rowsOf = (texts: AsyncIterable<string>, delimiter: string): AsyncIterable<string[]> => {
-  const parser: Transform = parse({
+/**
+ * Takes a text only when all rows of the one before were taken: a pipe reads ahead, and would ask
+ * for bytes while the rows before them fail or wait.
+ */
+async function* rowsOf(texts: AsyncIterable<string>, delimiter: string): AsyncGenerator<string[]> {
+  const options: Options & TransformOptions = {
     delimiter,
     relax_column_count: true,
     relax_quotes: true,
     skip_empty_lines: true,
     max_record_size: maxRowCharacters,
     trim: true,
-  })
-  const source = Readable.from(texts)
-  source.on("error", (cause) => parser.destroy(cause))
-  return source.pipe(parser)
+    // all rows of one text
+    readableHighWaterMark: Number.MAX_SAFE_INTEGER,
+  }
+  const parser = parse(options)
+  // `written` has it
+  parser.on("error", () => {})
+  const written = (write: (done: (cause?: Error | null) => void) => void) =>
+    new Promise<void>((resolve, reject) => {
+      write((cause) => (cause ? reject(cause) : resolve()))
+    })
+  function* rows(): Generator<string[]> {
+    for (let row = parser.read(); row !== null; row = parser.read()) yield row
+  }
+  try {
+    for await (const text of texts) {
+      await written((done) => parser.write(text, done))
+      yield* rows()
+    }
+    await written((done) => parser.end(done))
+    yield* rows()
+  } finally {
+    parser.destroy()
+  }
 }
 
 /** One line, where each cell has its column's name, so that a row found alone is understood. */

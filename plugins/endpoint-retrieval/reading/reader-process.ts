@@ -37,11 +37,12 @@ const clockOfCpu = 10
 const filesOfProcess = 200
 
 export interface ReaderProcess {
-  /** It has ended a file, and may read another one. */
+  /** It has read a file to its end, and may read another one. */
   readonly isReusable: () => boolean
   /**
    * Lets the process work until it has a message. It is killed when that is over its limits, or
-   * when the effect is interrupted.
+   * when the effect is interrupted. What it said or how it ended since the last answer comes first:
+   * the message is not sent then.
    */
   readonly ask: (message: ToProcess) => Answer
   readonly kill: () => void
@@ -73,8 +74,7 @@ const spawn = ({ memoryMb, limitMs }: ProcessLimits): ChildProcess =>
   })
 
 const isSpent = (message: FromProcess, files: number, memoryMb: number): boolean =>
-  files >= filesOfProcess ||
-  (message.type === "done" ? message.rss > (memoryMb * megabyte) / 2 : message.type !== "failed")
+  message.type !== "done" || files >= filesOfProcess || message.rss > (memoryMb * megabyte) / 2
 
 export const startReaderProcess = (limits: ProcessLimits): ReaderProcess => {
   const child = spawn(limits)
@@ -82,13 +82,19 @@ export const startReaderProcess = (limits: ProcessLimits): ReaderProcess => {
   let isReusable = false
   let files = 0
   let settle: ((answer: Answer) => void) | undefined
+  /** What came while nobody asked. */
+  let early: Answer | undefined
+  const receive = (answer: Answer) => {
+    if (settle) settle(answer)
+    else early ??= answer
+  }
   const end = (answer: Answer) => {
     isAlive = false
-    settle?.(answer)
+    receive(answer)
   }
   child.on("message", (message: FromProcess) => {
-    isReusable = !isSpent(message, files, limits.memoryMb)
-    settle?.(Effect.succeed(message))
+    isReusable = settle !== undefined && !isSpent(message, files, limits.memoryMb)
+    receive(Effect.succeed(message))
   })
   child.on("exit", (code, signal) => end(ended(limits, code, signal)))
   child.on("error", (cause) => end(Effect.fail(failure("no process reads files", cause))))
@@ -115,7 +121,8 @@ export const startReaderProcess = (limits: ProcessLimits): ReaderProcess => {
       }, clockOfCpu * limits.limitMs)
       isReusable = false
       if (message.type === "read") files++
-      if (isAlive) child.send(message, () => {})
+      if (early) settle(early)
+      else if (isAlive) child.send(message, () => {})
       else settle(Effect.fail(failure("the process that reads files has ended")))
       return Effect.sync(() => {
         stop()
