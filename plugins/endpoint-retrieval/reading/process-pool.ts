@@ -26,8 +26,12 @@ export const makeProcessPool = (
     const start = (): ReaderProcess => {
       const [found] = idle.keys()
       if (found === undefined) return startReaderProcess(limits)
-      leave(found)
-      return found.isReusable() ? found : start()
+      if (found.isReusable()) {
+        leave(found)
+        return found
+      }
+      end(found)
+      return start()
     }
     const giveBack = (process: ReaderProcess) => {
       if (process.isReusable()) idle.set(process, setTimeout(end, idleMs, process).unref())
