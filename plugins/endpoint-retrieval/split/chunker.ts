@@ -6,7 +6,7 @@ import { makeSplitText, type SplitText } from "./recursive-splitter.ts"
 export interface ChunkSizes {
   /** The most characters of a chunk. */
   readonly characters: number
-  /** The most characters that a chunk repeats of the one before; less than half of `characters`. */
+  /** The most characters that a chunk repeats of the one before; at most half of `characters`. */
   readonly overlap: number
 }
 
