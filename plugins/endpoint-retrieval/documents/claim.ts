@@ -13,6 +13,10 @@ export type Claim = Pick<DocumentRow, "no" | "epoch">
 /** The document was removed, has ended, or is another worker's or job's. */
 export class Superseded extends Data.TaggedError("Superseded")<Record<never, never>> {}
 
+/** A statement that names the claim finds no row once the claim is not the last one. */
+const claimed = <Row>(row: Row | undefined): Effect.Effect<Row, Superseded> =>
+  row ? Effect.succeed(row) : Effect.fail(new Superseded())
+
 export const tenantOf = ({ account, mode }: Pick<DocumentRow, keyof Tenant>): Tenant => ({
   account,
   mode,
@@ -64,7 +68,7 @@ export const updateClaimed = (
         .returningAll()
         .executeTakeFirst(),
     ),
-    (row) => (row ? Effect.succeed(row) : Effect.fail(new Superseded())),
+    claimed,
   )
 
 /** A claimed document that has not ended. */
@@ -85,7 +89,7 @@ export const readClaimed = (
         .where("state", "in", ["waiting", "extracting", "embedding"])
         .executeTakeFirst(),
     ),
-    (row) => (row ? Effect.succeed(row) : Effect.fail(new Superseded())),
+    claimed,
   )
 
 /** Counts a run that broke off. Returns how many have so far. */
@@ -93,18 +97,21 @@ export const noteFailure = (
   { database }: Pick<RetrievalDeps, "database">,
   { no, epoch }: Claim,
 ): Effect.Effect<number, PortError | Superseded> =>
-  Effect.flatMap(
-    database.run(() =>
-      database
-        .queries<RetrievalTables>()
-        .updateTable("retrieval_document")
-        .set((eb) => ({ failures: eb("failures", "+", 1) }))
-        .where("no", "=", no)
-        .where("epoch", "=", epoch)
-        // its bytes went while it was read
-        .where("state", "!=", "removed")
-        .returning("failures")
-        .executeTakeFirst(),
+  Effect.map(
+    Effect.flatMap(
+      database.run(() =>
+        database
+          .queries<RetrievalTables>()
+          .updateTable("retrieval_document")
+          .set((eb) => ({ failures: eb("failures", "+", 1) }))
+          .where("no", "=", no)
+          .where("epoch", "=", epoch)
+          // its bytes went while it was read
+          .where("state", "!=", "removed")
+          .returning("failures")
+          .executeTakeFirst(),
+      ),
+      claimed,
     ),
-    (row) => (row ? Effect.succeed(row.failures) : Effect.fail(new Superseded())),
+    ({ failures }) => failures,
   )
