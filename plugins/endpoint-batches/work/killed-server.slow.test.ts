@@ -3,8 +3,8 @@ import pg from "pg"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { type Platform, runCli, startPlatform } from "../../../testing/platform.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
+import { writeTestConfig } from "../../../testing/test-config.ts"
 import { clientOf, createBatch } from "../testing/accounts.ts"
-import { writeBatchConfig } from "../testing/batch-config.ts"
 
 /** Whole servers, killed again and again while they work one batch through. */
 
@@ -16,13 +16,17 @@ const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
 
 let database: TestDatabase
 let db: pg.Client
-let files: ReturnType<typeof writeBatchConfig>
+let files: ReturnType<typeof writeTestConfig>
 const servers = new Set<Platform>()
 beforeAll(async () => {
   database = await openTestDatabase()
   db = new pg.Client({ connectionString: database.url })
   await db.connect()
-  files = writeBatchConfig({ batches: { pollMs: 100, leaseMs: 600, linesAtOnce: 8 }, stepMs: 60 })
+  files = writeTestConfig({
+    plugin: "endpoint-batches",
+    settings: { pollMs: 100, leaseMs: 600, linesAtOnce: 8 },
+    stepMs: 60,
+  })
 })
 afterAll(async () => {
   for (const server of servers) await server.close()

@@ -3,19 +3,23 @@ import pg from "pg"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { type Platform, startPlatform } from "../../../testing/platform.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
+import { writeTestConfig } from "../../../testing/test-config.ts"
 import { clientOf, createBatch, manyClients } from "../testing/accounts.ts"
-import { writeBatchConfig } from "../testing/batch-config.ts"
 
 const tenants = 8
 let database: TestDatabase
 let db: pg.Client
-let files: ReturnType<typeof writeBatchConfig>
+let files: ReturnType<typeof writeTestConfig>
 let server: Platform
 beforeEach(async () => {
   database = await openTestDatabase()
   db = new pg.Client({ connectionString: database.url })
   await db.connect()
-  files = writeBatchConfig({ batches: { pollMs: 200, linesAtOnce: 16 }, stepMs: 30 })
+  files = writeTestConfig({
+    plugin: "endpoint-batches",
+    settings: { pollMs: 200, linesAtOnce: 16 },
+    stepMs: 30,
+  })
   server = await startPlatform({
     config: files.config,
     database: new URL(database.url),

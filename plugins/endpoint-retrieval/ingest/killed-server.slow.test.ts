@@ -4,7 +4,7 @@ import pg from "pg"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { type Platform, runCli, startPlatform } from "../../../testing/platform.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
-import { writeRetrievalConfig } from "../testing/retrieval-config.ts"
+import { writeTestConfig } from "../../../testing/test-config.ts"
 
 /** Whole servers, killed again and again while they ingest files. */
 
@@ -17,13 +17,17 @@ const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
 
 let database: TestDatabase
 let db: pg.Client
-let written: ReturnType<typeof writeRetrievalConfig>
+let written: ReturnType<typeof writeTestConfig>
 const servers = new Set<Platform>()
 beforeAll(async () => {
   database = await openTestDatabase()
   db = new pg.Client({ connectionString: database.url })
   await db.connect()
-  written = writeRetrievalConfig({ retrieval: { leaseMs: 2_000 }, stepMs: 10 })
+  written = writeTestConfig({
+    plugin: "endpoint-retrieval",
+    settings: { leaseMs: 2_000 },
+    stepMs: 10,
+  })
 })
 afterAll(async () => {
   for (const server of servers) await server.close()

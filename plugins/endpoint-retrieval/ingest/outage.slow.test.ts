@@ -9,7 +9,7 @@ import {
   useOutageFixture,
 } from "../../../testing/platform/outage-fixture.ts"
 import { startStoppableDatabase } from "../../../testing/platform/stoppable-database.ts"
-import { writeRetrievalConfig } from "../testing/retrieval-config.ts"
+import { writeTestConfig } from "../../../testing/test-config.ts"
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 })
 useOutageFixture()
@@ -18,7 +18,11 @@ const text = Array.from({ length: 9_000 }, (_, n) => `This is line ${n}.`).join(
 
 it("a database that goes in the middle of ingest: the file goes on when it is back, paid once", async () => {
   const database = kept(await startStoppableDatabase())
-  const { config, remove } = writeRetrievalConfig({ retrieval: { leaseMs: 5_000 }, stepMs: 10 })
+  const { config, remove } = writeTestConfig({
+    plugin: "endpoint-retrieval",
+    settings: { leaseMs: 5_000 },
+    stepMs: 10,
+  })
   kept({ close: remove })
   const server = kept(await start(config, database.url, folder))
   const client = new OpenAI({ apiKey, baseURL: `${server.url}/v1`, maxRetries: 5 })
