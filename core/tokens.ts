@@ -8,6 +8,7 @@ import type { Files } from "./ports/files.ts"
 import type { HealthCheck } from "./ports/health.ts"
 import type { Idempotency } from "./ports/idempotency.ts"
 import type { FirstAccount, Identity, KeyIssuer } from "./ports/identity.ts"
+import type { ImageSafety } from "./ports/image.ts"
 import type { Ledger } from "./ports/ledger.ts"
 import type { Mailer } from "./ports/mailer.ts"
 import type { Backend } from "./ports/model.ts"
@@ -80,6 +81,7 @@ export const Tokens = {
     "one",
     "Says what structured output keeps of a JSON Schema.",
   ),
+  imageSafety: token<ImageSafety>("image-safety", "one", "What the image endpoints refuse."),
   backends: token<Backend>("backend", "many", "Opens models."),
   models: token<ModelOffer>("model", "many", "Models beside those of the config file."),
   adapters: token<AdapterOffer>("adapter", "many", "LoRAs of models that others bring."),

@@ -4,6 +4,7 @@ import type { ApiError } from "../errors.ts"
 import type { Json } from "../json.ts"
 import type { CallId, ModelId } from "../services/ids.ts"
 import type { Usage } from "../usage.ts"
+import type { ImageEvent } from "./image.ts"
 
 /** Per-call context that the call path passes to a model. */
 export interface ModelContext {
@@ -215,14 +216,14 @@ export interface ImageRequest {
   readonly height: number
   readonly steps: number
   readonly seed: number
+  /** Classifier-free guidance; at 1 and below there is none. */
   readonly guidanceScale: number
+  /** How far an edit may leave its first source: 0 (not at all) to 1 (it starts from noise). */
   readonly strength?: number
   readonly adapter?: Adapter
+  /** How many previews to send on the way, spread evenly over the steps; 0 if absent. */
+  readonly previews?: number
 }
-export type ImageEvent =
-  | { readonly type: "step"; readonly step: number; readonly steps: number }
-  | { readonly type: "image"; readonly mediaType: "image/png"; readonly bytes: Uint8Array }
-
 /** The request to open a model. `path` is what its sources were pulled to. */
 export interface OpenRequest<T extends TaskName = TaskName> {
   readonly id: ModelId

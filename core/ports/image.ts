@@ -1,0 +1,23 @@
+import type { Effect } from "effect"
+import type { PortError } from "../errors.ts"
+
+/** `step` comes after each step, from 1 on; `image` once, last. Bytes are PNG files. */
+export type ImageEvent =
+  | {
+      readonly type: "step"
+      readonly step: number
+      readonly steps: number
+      readonly preview?: Uint8Array
+    }
+  | { readonly type: "image"; readonly mediaType: "image/png"; readonly bytes: Uint8Array }
+
+/**
+ * Decides what the image endpoints refuse: `content_policy_violation`, not charged. A failure of it
+ * refuses the request, too, as an error of the server. Prompts and pictures are never logged.
+ */
+export interface ImageSafety {
+  /** Returns the category that a prompt belongs to (`minors`), or undefined: it is harmless. */
+  prompt(text: string): Effect.Effect<string | undefined, PortError>
+  /** The same for a picture that was made, a PNG file. */
+  picture(bytes: Uint8Array): Effect.Effect<string | undefined, PortError>
+}
