@@ -5,6 +5,7 @@ import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/por
 import { provide, Tokens } from "../../core/tokens.ts"
 import { fakeChatModel } from "./chat-model.ts"
 import { fakeEmbedModel } from "./embed-model.ts"
+import { fakeImageModel } from "./image-model.ts"
 import { fakeRerankModel } from "./rerank-model.ts"
 
 /**
@@ -33,6 +34,7 @@ const modelOf = ({
     ...(stepMs > 0 && { before: () => Effect.sleep(stepMs) }),
   }
   if (task === "chat") return fakeChatModel(pace).loaded
+  if (task === "image") return fakeImageModel(pace).loaded as LoadedModel
   const entry = { ...pace.entry, modalities: ["text", "image"] }
   return (
     task === "embed" ? fakeEmbedModel({ ...pace, entry }).loaded : fakeRerankModel(pace).loaded
@@ -41,7 +43,7 @@ const modelOf = ({
 
 const backend: Backend = {
   name: "fake",
-  tasks: ["chat", "embed", "rerank"],
+  tasks: ["chat", "embed", "rerank", "image"],
   check: (_, options) =>
     Schema.is(Options)(options) ? undefined : "they are not those of the fake backend",
   describe: (request) => Effect.sync(() => modelOf(request)),
