@@ -21,6 +21,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "endpoint-chat": () => import("./endpoint-chat/plugin.ts"),
   "endpoint-embeddings": () => import("./endpoint-embeddings/plugin.ts"),
   "endpoint-files": () => import("./endpoint-files/plugin.ts"),
+  "endpoint-images": () => import("./endpoint-images/plugin.ts"),
   "endpoint-models": () => import("./endpoint-models/plugin.ts"),
   "endpoint-rerank": () => import("./endpoint-rerank/plugin.ts"),
   "endpoint-retrieval": () => import("./endpoint-retrieval/plugin.ts"),

@@ -162,8 +162,13 @@ export interface Endpoint<Body = Json, Query = NoQuery> {
   readonly maxBodyBytes: number
   /** The parameters behind the `?`, decoded by this schema; others are ignored. */
   readonly query?: Schema.Codec<Query, Json>
-  /** The fields of a `multipart` body, for `/openapi.json`; `fileField` for a file. */
+  /** The fields of a form, for `/openapi.json`; `fileField` for a file. */
   readonly form?: Schema.Top
+  /**
+   * With it a JSON endpoint takes `multipart/form-data`, too: reads all of a form into the body that
+   * says the same. A file may stay a `Uint8Array`.
+   */
+  readForm?(form: MultipartBody): Effect.Effect<Json, ApiError>
   /** The largest part of a JSON body outside of data URIs; `maxBodyBytes` by default. */
   readonly maxTextBytes?: number
   /** What a JSON body may hold; `defaultBounds` by default. */

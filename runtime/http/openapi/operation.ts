@@ -74,16 +74,19 @@ const limitsOf = ({
   return `At most ${maxBodyBytes} bytes${text}${ofKey}; gzip is accepted. At most ${bounds.keys} keys (${bounds.keysOfObject} of one object), ${bounds.values} objects, arrays and strings, ${bounds.elements} values, and ${maxDepth} levels.`
 }
 
+/** The content of the request body, by media type. */
 const mediaOf = (
-  endpoint: Endpoint,
+  { id, body, form, readForm }: Endpoint,
   book: SchemaBook,
-): readonly [type: string, media: Json] | undefined => {
-  const { id, body, form } = endpoint
+): Readonly<Record<string, Json>> | undefined => {
   if (body === "none") return undefined
-  if (body === "bytes") return ["application/octet-stream", { schema: binary }]
-  if (body === "multipart")
-    return ["multipart/form-data", { schema: form ? book.of(form, `${pascal(id)}Form`) : {} }]
-  return ["application/json", { schema: book.of(body, `${pascal(id)}Request`) }]
+  if (body === "bytes") return { "application/octet-stream": { schema: binary } }
+  const ofForm = {
+    "multipart/form-data": { schema: form ? book.of(form, `${pascal(id)}Form`) : {} },
+  }
+  if (body === "multipart") return ofForm
+  const schema = book.of(body, `${pascal(id)}Request`)
+  return { "application/json": { schema }, ...(readForm && ofForm) }
 }
 
 // JSON Schema has no bytes; this is what generators know
@@ -100,11 +103,11 @@ const bytesOf = ({ mediaTypes = [], reply }: Endpoint): Json => {
 }
 
 const requestBody = (endpoint: Endpoint, book: SchemaBook): Json => {
-  const media = mediaOf(endpoint, book)
-  if (!media) return {}
+  const content = mediaOf(endpoint, book)
+  if (!content) return {}
   const description = limitsOf(endpoint)
   return {
-    requestBody: { required: true, description, content: { [media[0]]: media[1] } },
+    requestBody: { required: true, description, content },
   }
 }
 

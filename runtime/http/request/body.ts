@@ -8,6 +8,7 @@ import { defaultBounds, type Endpoint } from "../../../core/ports/endpoint.ts"
 import type { Exchange } from "../exchange.ts"
 import { type BodyBudget, type Reservation, smallBodyBytes } from "./body-budget.ts"
 import { readyForBody } from "./expect-continue.ts"
+import { isForm, readFormAsJson } from "./form-as-json.ts"
 import { JsonReader, requireJsonType } from "./json.ts"
 import { formBytes, readMultipart } from "./multipart.ts"
 import { nextBytes } from "./next-bytes.ts"
@@ -201,7 +202,7 @@ const readWhole = (
     const { req } = exchange
     const maxTextBytes = endpoint.maxTextBytes ?? limit.bytes
     const isJson = endpoint.body !== "bytes"
-    if (isJson) yield* requireJsonType(req.headers["content-type"])
+    if (isJson) yield* requireJsonType(req.headers["content-type"], endpoint)
     const encoding = yield* encodingOf(req)
     yield* reserve(reservation, announcedBytes(req, encoding))
     readyForBody(exchange)
@@ -241,7 +242,8 @@ const sizeLimitOf = (
 }
 
 /**
- * Returns a JSON value, a `MultipartBody`, a `Buffer` for `bytes`, or `undefined` for `none`.
+ * Returns a JSON value (of a form, too, where the endpoint reads one), a `MultipartBody`, a `Buffer`
+ * for `bytes`, or `undefined` for `none`.
  * Order of the checks: announced length (413) -> type (415) -> encoding (415) -> memory (429) ->
  * length as it arrives (413) -> content (400).
  * For a form the encoding is checked before the type.
@@ -255,15 +257,19 @@ export const readBody = (
   Effect.gen(function* () {
     const { req } = exchange
     if (endpoint.body === "none") return { body: undefined }
-    const isForm = endpoint.body === "multipart"
+    const isFormOnly = endpoint.body === "multipart"
     const limit = sizeLimitOf(endpoint, sender, deps)
     if (Number(req.headers["content-length"] ?? 0) > limit.bytes) return yield* tooLarge(limit)
     const reservation = deps.budget.open(sender.holder)
     // the decoded body lives as long as the call
     yield* Effect.addFinalizer(() => Effect.sync(reservation.release))
-    if (!isForm) return yield* readWhole(exchange, endpoint, limit, reservation, deps)
+    const alsoForm = isForm(req) ? endpoint.readForm : undefined
+    if (!isFormOnly && !alsoForm)
+      return yield* readWhole(exchange, endpoint, limit, reservation, deps)
     yield* requirePlainForm(req)
     const parts = yield* readMultipart(exchange, limit.bytes, () => tooLarge(limit), deps.turns)
     yield* reserve(reservation, formBytes)
-    return { body: parts }
+    if (!alsoForm) return { body: parts }
+    const hashes = endpoint.creates === true && req.headers["idempotency-key"] !== undefined
+    return yield* readFormAsJson(parts, alsoForm, reservation, hashes)
   })

@@ -1,0 +1,66 @@
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { Json } from "../../core/json.ts"
+
+/** A field that is refused, unless its value asks for what happens anyway. */
+interface RefusedField {
+  readonly idle?: readonly Json[]
+  readonly instead?: string
+}
+
+/**
+ * Fields of other image APIs that would change the picture and are not served: refused by name, so
+ * that nobody gets another picture than the one asked for. A null asks for nothing. Fields that
+ * nobody knows are ignored: clients send new ones.
+ */
+const ofBoth: Readonly<Record<string, RefusedField>> = {
+  // OpenAI
+  background: { idle: ["auto", "opaque"] },
+  output_format: { idle: ["png"] },
+  output_compression: { idle: [100] },
+  quality: { idle: ["auto", "standard"], instead: "use num_steps" },
+  style: { instead: "use lora, or say it in the prompt" },
+  moderation: { idle: ["auto"] },
+  // Stable Diffusion servers
+  negative_prompt: { idle: [""] },
+  width: { instead: "use size" },
+  height: { instead: "use size" },
+  steps: { instead: "use num_steps" },
+  cfg_scale: { instead: "use guidance_scale" },
+  scheduler: {},
+  sampler_name: {},
+  loras: { idle: [[]], instead: "use lora" },
+  mask: {},
+  mask_image: {},
+}
+
+const toEdits = { instead: "use /v1/images/edits" }
+
+const refused = {
+  generation: { ...ofBoth, image: toEdits, images: { idle: [[]], ...toEdits }, strength: toEdits },
+  edit: { ...ofBoth, input_fidelity: { idle: ["low"], instead: "use strength" } },
+} as const satisfies Record<string, Readonly<Record<string, RefusedField>>>
+
+const isIdle = (value: Json, { idle = [] }: RefusedField): boolean =>
+  idle.some((one) => JSON.stringify(one) === JSON.stringify(value))
+
+/** Returns 400 `unsupported_parameter` for the first such field. */
+export const refusalOf =
+  (kind: keyof typeof refused) =>
+  (body: Json): ApiError | undefined => {
+    if (typeof body !== "object" || body === null) return undefined
+    const fields: Readonly<Record<string, RefusedField>> = refused[kind]
+    for (const [param, value] of Object.entries(body)) {
+      const field = Object.hasOwn(fields, param) ? fields[param] : undefined
+      // a file is never idle, and its bytes are not made into text
+      if (!field || value == null) continue
+      if (!(value instanceof Uint8Array) && isIdle(value, field)) continue
+      const kept = field.idle?.length ? `; it may be ${field.idle.map(shown).join(" or ")}` : ""
+      const hint = field.instead ? `; ${field.instead} instead` : ""
+      return apiError("unsupported_parameter", `${param}: is not supported${kept}${hint}.`, {
+        param,
+      })
+    }
+    return undefined
+  }
+
+const shown = (value: Json): string => JSON.stringify(value)

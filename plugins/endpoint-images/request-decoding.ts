@@ -1,0 +1,81 @@
+import { randomInt } from "node:crypto"
+import { Effect } from "effect"
+import { isLongerThan } from "../../core/characters.ts"
+import { type ApiError, apiError } from "../../core/errors.ts"
+import type { Adapter, ImageRequest } from "../../core/ports/model.ts"
+import {
+  type EditBody,
+  type GenerationBody,
+  type ImageBody,
+  maxPromptCharacters,
+} from "./schema.ts"
+import { editSize, generationSize, type Size } from "./size.ts"
+import { readSources } from "./source-decoding.ts"
+
+const none = "none"
+const defaults = { steps: 4, guidanceScale: 1, loraStrength: 0.6, strength: 0.75 }
+
+/** How many seeds there are: 0 to 2^31-1. */
+const seeds = 2 ** 31
+
+const wrong = (param: string, why: string): ApiError =>
+  apiError("invalid_request_error", `${param}: ${why}`, { param })
+
+const checkPrompt = ({ prompt }: ImageBody): Effect.Effect<void, ApiError> =>
+  isLongerThan(prompt, maxPromptCharacters)
+    ? Effect.fail(
+        apiError(
+          "context_length_exceeded",
+          `prompt: must have at most ${maxPromptCharacters.toLocaleString("en")} characters`,
+          { param: "prompt" },
+        ),
+      )
+    : Effect.void
+
+const sized = (size: Size | string): Effect.Effect<Size, ApiError> =>
+  typeof size === "string" ? Effect.fail(wrong("size", size)) : Effect.succeed(size)
+
+/** `open`: ids of the model's LoRAs. A strength beside `none` says nothing. */
+export const adapterOf = (
+  { lora, lora_strength }: ImageBody,
+  open: readonly string[],
+): Effect.Effect<Adapter | undefined, ApiError> => {
+  if (lora == null || lora === none) return Effect.succeed(undefined)
+  if (open.includes(lora))
+    return Effect.succeed({ id: lora, strength: lora_strength ?? defaults.loraStrength })
+  const choices = [none, ...open].map((id) => `'${id}'`).join(", ")
+  return Effect.fail(wrong("lora", `must be one of ${choices}`))
+}
+
+/** What both endpoints ask of a model; the LoRA is known only once the model is open. */
+export type Asked = Omit<ImageRequest, "adapter">
+
+const asked = (body: ImageBody, size: Size): Omit<Asked, "images"> => {
+  const { prompt, seed, guidance_scale, num_steps, num_inference_steps, partial_images } = body
+  return {
+    prompt,
+    width: size.width,
+    height: size.height,
+    steps: num_steps ?? num_inference_steps ?? defaults.steps,
+    seed: seed == null || seed < 0 ? randomInt(seeds) : seed,
+    guidanceScale: guidance_scale ?? defaults.guidanceScale,
+    ...(partial_images && { previews: partial_images }),
+  }
+}
+
+export const readGeneration = (body: GenerationBody): Effect.Effect<Asked, ApiError> =>
+  Effect.gen(function* () {
+    yield* checkPrompt(body)
+    return { ...asked(body, yield* sized(generationSize(body.size))), images: [] }
+  })
+
+export const readEdit = (body: EditBody): Effect.Effect<Asked, ApiError> =>
+  Effect.gen(function* () {
+    yield* checkPrompt(body)
+    const sources = yield* readSources(body)
+    return {
+      ...asked(body, yield* sized(editSize(body.size, sources[0]))),
+      images: sources.map(({ bytes }) => bytes),
+      strength: body.strength ?? defaults.strength,
+    }
+  })
