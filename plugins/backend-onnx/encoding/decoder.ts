@@ -71,7 +71,7 @@ const maskOf = (
  * Grouped-query attention (Ainslie et al., arXiv 2305.13245) without a cache; `mask` is `[..,G*S,S]`,
  * once for each of the G heads that share keys. Returns `[B,S,heads*headSize]`.
  */
-const attention = (
+export const groupedAttention = (
   graph: GraphBuilder,
   { heads, kvHeads, headSize, attentionScale }: DecoderConfig,
   { queries, keys, values }: QueriesKeysValues,
@@ -122,7 +122,7 @@ const statesOf =
       {
         x: embeddingScale === 1 ? words : graph.node("Mul", [words, graph.floats(embeddingScale)]),
         positions: graph.ints([0]),
-        attend: (layer, parts) => attention(graph, config, parts, maskFor(windows[layer])),
+        attend: (layer, parts) => groupedAttention(graph, config, parts, maskFor(windows[layer])),
         progress: () => {},
       },
     )

@@ -118,14 +118,19 @@ const feedForward = (building: Building, layer: number, normed: Value): Value =>
   return outerNorm(building, layer, "afterFeedForward", down!)
 }
 
-/** Builds all layers of a decoder and its last norm: the states of the tokens, `[B, S, width]`. */
-export const decoderStates = (building: Building, input: LayersInput): Value => {
+/** Builds all layers of a decoder; `seen` is given the stream before each of them. */
+const allLayers = (
+  building: Building,
+  input: LayersInput,
+  seen: (layer: number, states: Value) => void = () => {},
+): Stream => {
   const { graph, config, weights } = building
   const rotary = rotaryTables(graph, config)
   let stream: Stream = { sum: input.x, pending: undefined }
   for (let layer = 0; layer < config.layers; layer++) {
     input.progress(layer)
     const before = norm(building, weights.norm(layer, "beforeAttention"), stream)
+    seen(layer, before.stream.sum)
     const between = norm(building, weights.norm(layer, "beforeFeedForward"), {
       sum: before.stream.sum,
       pending: selfAttention(building, layer, input, rotary[layer], before.normed),
@@ -133,5 +138,25 @@ export const decoderStates = (building: Building, input: LayersInput): Value => 
     stream = { sum: between.stream.sum, pending: feedForward(building, layer, between.normed) }
   }
   input.progress(config.layers)
-  return norm(building, weights.finalNorm(), stream).normed
+  return stream
+}
+
+/** Builds all layers of a decoder and its last norm: the states of the tokens, `[B, S, width]`. */
+export const decoderStates = (building: Building, input: LayersInput): Value =>
+  norm(building, building.weights.finalNorm(), allLayers(building, input)).normed
+
+/**
+ * Builds all layers of a decoder, without its last norm. Returns the states `[B, S, width]` after so
+ * many layers, in the order of `counts`.
+ */
+export const statesAfter = (
+  building: Building,
+  input: LayersInput,
+  counts: readonly number[],
+): readonly Value[] => {
+  const { graph, config } = building
+  const states = new Map<number, Value>()
+  const { sum, pending } = allLayers(building, input, (layer, value) => states.set(layer, value))
+  states.set(config.layers, pending === undefined ? sum : graph.node("Add", [sum, pending]))
+  return counts.map((count) => states.get(count)!)
 }
