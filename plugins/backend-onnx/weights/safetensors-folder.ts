@@ -6,12 +6,21 @@ import { withScales } from "./quantized-tensors.ts"
 import { openSafetensors } from "./safetensors.ts"
 import type { TensorEntry, TensorFile, TensorSource } from "./tensor-file.ts"
 
-const singleFile = "model.safetensors"
-const indexFile = "model.safetensors.index.json"
 const maxShards = 1_000
 
+// names of transformers and of diffusers, and how they call files of 16 bits
+const stems = ["model", "diffusion_pytorch_model"]
+const singleFiles = [
+  ...stems.map((stem) => `${stem}.safetensors`),
+  ...stems.map((stem) => `${stem}.fp16.safetensors`),
+]
+const indexFiles = stems.flatMap((stem) => [
+  `${stem}.safetensors.index.json`,
+  `${stem}.safetensors.index.fp16.json`,
+])
+
 /** Names of the shards, which must be files of the folder itself. */
-const shardsIn = (folder: string): readonly string[] => {
+const shardsIn = (folder: string, indexFile: string): readonly string[] => {
   const index = readJson(folder, indexFile)
   const map = index.get("weight_map") as unknown
   if (typeof map !== "object" || map === null || Array.isArray(map))
@@ -78,15 +87,20 @@ class ShardedTensors implements TensorSource {
   }
 }
 
+const firstIn = (folder: string, names: readonly string[]): string | undefined =>
+  names.find((name) => existsSync(join(folder, name)))
+
 /** Whether a folder has weights that a graph can be built from. */
 export const hasWeights = (folder: string): boolean =>
-  [singleFile, indexFile].some((name) => existsSync(join(folder, name)))
+  firstIn(folder, [...singleFiles, ...indexFiles]) !== undefined
 
 /** Names of the files that hold a folder's weights. */
 export const weightFilesIn = (folder: string): readonly string[] => {
-  if (existsSync(join(folder, singleFile))) return [singleFile]
-  if (existsSync(join(folder, indexFile))) return shardsIn(folder)
-  throw new ModelFileError(folder, `it has neither ${singleFile} nor ${indexFile}`)
+  const single = firstIn(folder, singleFiles)
+  if (single !== undefined) return [single]
+  const index = firstIn(folder, indexFiles)
+  if (index !== undefined) return shardsIn(folder, index)
+  throw new ModelFileError(folder, `it has neither ${singleFiles[0]} nor ${indexFiles[0]}`)
 }
 
 /** Opens the weights of a folder, in one file or in shards. Throws `ModelFileError`. */

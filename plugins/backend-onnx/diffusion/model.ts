@@ -1,0 +1,75 @@
+import type { Metadata } from "../weights/gguf-metadata.ts"
+
+/** Numbers in row-major order. */
+export interface Tensor {
+  readonly data: Float32Array
+  readonly dims: readonly number[]
+}
+
+/** Inputs of a denoiser that stay the same from step to step, by name. */
+export type Condition = Readonly<Record<string, Tensor>>
+
+/** Red, green and blue, 8 bits each, row by row. */
+export interface Pixels {
+  readonly data: Uint8Array
+  readonly width: number
+  readonly height: number
+}
+
+/** What the sources of an edit become. */
+export interface EncodedSources {
+  /** Latents of the first one, from which an edit of some strength starts; absent: from noise. */
+  readonly start?: Tensor
+  /** What the denoiser sees of all of them in every step. */
+  readonly condition: Condition
+}
+
+/** What an engine knows of a model before it runs. */
+export interface ImageModelInfo {
+  /** `_class_name` of model_index.json, such as `FluxPipeline`. */
+  readonly family: string
+  /** The content of scheduler_config.json. */
+  readonly scheduler: Metadata
+  /** Width and height are multiples of so many pixels. */
+  readonly multiple: number
+  /**
+   * `twice`: a step runs with the prompt and without (classifier-free guidance); `input`: the scale
+   * is an input of the denoiser; `none`: it has no influence.
+   */
+  readonly guidance: "twice" | "input" | "none"
+  /** Whether sources are seen in every step, started from, or can't be used. */
+  readonly sources: "seen" | "start" | "none"
+  /** The most sources that it takes. */
+  readonly maxSources: number
+  /**
+   * The shift of a flow-match schedule for so many tokens and steps, where the family has a formula
+   * of its own in place of that of the scheduler's configuration.
+   */
+  shiftOf?(tokens: number, steps: number): number
+  /** Whether the steps of the schedule are even from 1 to 1 / steps before they are shifted. */
+  readonly evenSigmas?: boolean
+}
+
+/** A text-to-image model that is open in this thread. A failure names the part that failed. */
+export interface ImageModel {
+  readonly info: ImageModelInfo
+  /** Dimensions of the latents of a picture of this size in pixels. */
+  latentShape(width: number, height: number): readonly number[]
+  /** The number of tokens or patches of latents, which the shift of a schedule depends on. */
+  tokensIn(latents: readonly number[]): number
+  encodePrompt(prompt: string): Promise<Condition>
+  /** The pictures have any size; `width` and `height` are those of the result. */
+  encodeSources(pictures: readonly Pixels[], width: number, height: number): Promise<EncodedSources>
+  /**
+   * Runs the denoiser once: what its scheduler's configuration says that it predicts. `timestep` is
+   * that of the schedule.
+   */
+  denoise(
+    latents: Tensor,
+    timestep: number,
+    condition: Condition,
+    guidance?: number,
+  ): Promise<Tensor>
+  decode(latents: Tensor): Promise<Pixels>
+  close(): Promise<void>
+}
