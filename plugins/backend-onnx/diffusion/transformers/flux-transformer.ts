@@ -1,21 +1,18 @@
-import { dense } from "../../encoding/encoder-parts.ts"
 import type { Value } from "../../onnx/graph-builder.ts"
 import { countIn, countOr, type Metadata } from "../../weights/gguf-metadata.ts"
 import { Damaged } from "../../weights/model-file-error.ts"
+import { embedded, linear, type PartBuilding, sinusoids } from "../graph/layers.ts"
 import { axesIn } from "./rotary-positions.ts"
 import {
   attended,
   divided,
-  embedded,
   feedForward,
   gatedSum,
   joined,
   modulated,
   modulation,
-  type PartBuilding,
   projected,
   type Rotary,
-  sinusoids,
   tokensOf,
   triple,
 } from "./streams.ts"
@@ -107,7 +104,7 @@ const doubleBlock = (
     { first, second }: ReturnType<typeof mods>,
   ): Value => {
     const square = { rows: width, columns: width }
-    const added = gatedSum(building, x, first.gate, dense(building, out, attention, square))
+    const added = gatedSum(building, x, first.gate, linear(building, out, attention, square))
     const fed = feedForward(building, ff, modulated(building, added, second), width)
     return gatedSum(building, added, second.gate, fed)
   }
@@ -138,12 +135,12 @@ const singleBlock = (
     config,
   )
   const inner = 4 * width
-  const hidden = dense(building, `${name}.proj_mlp`, normed, { rows: inner, columns: width })
+  const hidden = linear(building, `${name}.proj_mlp`, normed, { rows: inner, columns: width })
   const both = graph.concat(
     [attended(building, parts, config, rotary), graph.fused("FastGelu", [hidden])],
     2,
   )
-  const output = dense(building, `${name}.proj_out`, both, {
+  const output = linear(building, `${name}.proj_out`, both, {
     rows: width,
     columns: width + inner,
   })
@@ -185,8 +182,8 @@ export const buildFluxTransformer = (
   ]
   const embedding = embeddings.reduce((sum, one) => graph.node("Add", [sum, one]))
   let streams: Streams = {
-    image: dense(building, "x_embedder", latents, { rows: width, columns: channels }),
-    text: dense(building, "context_embedder", context, { rows: width, columns: contextWidth }),
+    image: linear(building, "x_embedder", latents, { rows: width, columns: channels }),
+    text: linear(building, "context_embedder", context, { rows: width, columns: contextWidth }),
   }
   const blocks = config.blocks + config.singleBlocks
   for (let block = 0; block < config.blocks; block++) {

@@ -1,22 +1,18 @@
-import { dense, product } from "../../encoding/encoder-parts.ts"
 import type { Value } from "../../onnx/graph-builder.ts"
 import { countIn, countOr, type Metadata, numberOr } from "../../weights/gguf-metadata.ts"
 import { Damaged } from "../../weights/model-file-error.ts"
+import { embedded, linear, type PartBuilding, silu, sinusoids } from "../graph/layers.ts"
 import { axesIn } from "./rotary-positions.ts"
 import {
   attended,
   divided,
-  embedded,
   gatedSum,
   headNormed,
   joined,
   modulated,
   modulation,
-  type PartBuilding,
   projected,
   type Rotary,
-  silu,
-  sinusoids,
   tokensOf,
   triple,
 } from "./streams.ts"
@@ -128,12 +124,12 @@ const doubleBlock = (
     [first, second]: readonly Modulation[],
   ): Value => {
     const square = { rows: width, columns: width }
-    const added = gatedSum(building, x, first!.gate, dense(building, out, attention, square))
-    const hidden = dense(building, `${ff}.linear_in`, modulated(building, added, second!), {
+    const added = gatedSum(building, x, first!.gate, linear(building, out, attention, square))
+    const hidden = linear(building, `${ff}.linear_in`, modulated(building, added, second!), {
       rows: 2 * feedForward,
       columns: width,
     })
-    const fed = dense(building, `${ff}.linear_out`, swiGlu(building, hidden), {
+    const fed = linear(building, `${ff}.linear_out`, swiGlu(building, hidden), {
       rows: width,
       columns: feedForward,
     })
@@ -157,7 +153,7 @@ const singleBlock = (
   const { graph } = building
   const { width, feedForward } = config
   const attn = `${name}.attn`
-  const all = product(building, `${attn}.to_qkv_mlp_proj`, modulated(building, x, mod), {
+  const all = linear(building, `${attn}.to_qkv_mlp_proj`, modulated(building, x, mod), {
     rows: 3 * width + 2 * feedForward,
     columns: width,
   })
@@ -169,7 +165,7 @@ const singleBlock = (
     [attended(building, normed, config, rotary), swiGlu(building, hidden!)],
     2,
   )
-  const output = dense(building, `${attn}.to_out`, both, {
+  const output = linear(building, `${attn}.to_out`, both, {
     rows: width,
     columns: width + feedForward,
   })
@@ -220,8 +216,8 @@ export const buildFlux2Transformer = (
   }
   const [single] = modulations(building, "single_stream_modulation", embedding, width, 1)
   let streams: Streams = {
-    image: dense(building, "x_embedder", latents, { rows: width, columns: channels }),
-    text: dense(building, "context_embedder", context, { rows: width, columns: contextWidth }),
+    image: linear(building, "x_embedder", latents, { rows: width, columns: channels }),
+    text: linear(building, "context_embedder", context, { rows: width, columns: contextWidth }),
   }
   const blocks = config.blocks + config.singleBlocks
   for (let block = 0; block < config.blocks; block++) {

@@ -2,7 +2,7 @@ import type { Value } from "../../onnx/graph-builder.ts"
 import { decodeRow, type Matrix } from "../../weights/matrix.ts"
 import { Damaged, Unsupported } from "../../weights/model-file-error.ts"
 import type { TensorSource } from "../../weights/tensor-file.ts"
-import type { PartBuilding } from "./streams.ts"
+import type { PartBuilding } from "../graph/layers.ts"
 
 interface Table {
   /** Edge of the grid, in patches. */

@@ -1,20 +1,18 @@
-import { dense, table, vector } from "../../encoding/encoder-parts.ts"
+import { table, vector } from "../../encoding/encoder-parts.ts"
 import type { Value } from "../../onnx/graph-builder.ts"
 import { countIn, countOr, type Metadata, numbersIn, present } from "../../weights/gguf-metadata.ts"
 import { Unsupported } from "../../weights/model-file-error.ts"
+import { embedded, linear, type PartBuilding, sinusoids } from "../graph/layers.ts"
 import { positionsOf } from "./sd3-positions.ts"
 import {
   attended,
   divided,
-  embedded,
   feedForward,
   gatedSum,
   joined,
   modulated,
   modulation,
-  type PartBuilding,
   projected,
-  sinusoids,
   tokensOf,
   triple,
 } from "./streams.ts"
@@ -123,17 +121,17 @@ const jointBlock = (
   const ofText = projectionsOf(building, config, attn, normedText, true)
   const all = attended(building, joined(building, ofImage, ofText), config)
   const [forImage, forText] = divided(building, all, tokensOf(building, image))
-  const out = dense(building, `${attn}.to_out.0`, forImage, square)
+  const out = linear(building, `${attn}.to_out.0`, forImage, square)
   let after = gatedSum(building, image, mods[2]!, out)
   if (isDual) {
     const second = modulated(building, image, { shift: mods[6]!, scale: mods[7]! })
     const own = attended(building, projectionsOf(building, config, `${name}.attn2`, second), config)
-    const ownOut = dense(building, `${name}.attn2.to_out.0`, own, square)
+    const ownOut = linear(building, `${name}.attn2.to_out.0`, own, square)
     after = gatedSum(building, after, mods[8]!, ownOut)
   }
   const newImage = fed(building, `${name}.ff`, after, mods.slice(3), width)
   if (isLast) return { image: newImage, text }
-  const textOut = dense(building, `${attn}.to_add_out`, forText, square)
+  const textOut = linear(building, `${attn}.to_add_out`, forText, square)
   const textAfter = gatedSum(building, text, textMods[2]!, textOut)
   return {
     image: newImage,
@@ -200,7 +198,7 @@ export const buildSd3Transformer = (
   ])
   let streams: Streams = {
     image: patches(building, config, latents, grid),
-    text: dense(building, "context_embedder", context, { rows: width, columns: contextWidth }),
+    text: linear(building, "context_embedder", context, { rows: width, columns: contextWidth }),
   }
   for (let block = 0; block < config.blocks; block++) {
     progress(`block ${block + 1} of ${config.blocks}`)

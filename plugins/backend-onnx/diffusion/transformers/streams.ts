@@ -1,8 +1,6 @@
-import type { EncoderBuilding } from "../../encoding/encoder-model.ts"
-import { dense, vector } from "../../encoding/encoder-parts.ts"
+import { vector } from "../../encoding/encoder-parts.ts"
 import type { Value } from "../../onnx/graph-builder.ts"
-
-export type PartBuilding = EncoderBuilding
+import { attention, linear, type PartBuilding, silu } from "../graph/layers.ts"
 
 /** Sizes of attention: `width` is that of all heads together. */
 export interface Heads {
@@ -16,10 +14,6 @@ export interface Rotary {
   readonly sin: Value
 }
 
-/** SiLU, as QuickGelu with alpha 1. */
-export const silu = ({ graph }: PartBuilding, x: Value): Value =>
-  graph.fused("QuickGelu", [x], { alpha: { float: 1 } })
-
 /**
  * Shifts, scales and gates of a block, `[width]` each, as one linear layer makes them of the
  * embedded timestep `[1,1,width]`.
@@ -32,7 +26,7 @@ export const modulation = (
   count: number,
 ): readonly Value[] => {
   const { graph } = building
-  const all = dense(building, name, silu(building, embedded), {
+  const all = linear(building, name, silu(building, embedded), {
     rows: width * count,
     columns: width,
   })
@@ -64,7 +58,7 @@ export const projected = (
 ): Value => {
   const [scale, shift] = modulation(building, "norm_out.linear", embedded, width, 2)
   const normed = modulated(building, x, { shift: shift!, scale: scale! })
-  return dense(building, "proj_out", normed, { rows: outputs, columns: width })
+  return linear(building, "proj_out", normed, { rows: outputs, columns: width })
 }
 
 /** Root mean square norm of each head, where the checkpoint has one of this name. */
@@ -101,7 +95,7 @@ export const triple = (
   heads: Heads,
 ): Triple => {
   const [q, k, v] = names.map((name) =>
-    dense(building, name, x, { rows: heads.width, columns: heads.width }),
+    linear(building, name, x, { rows: heads.width, columns: heads.width }),
   )
   return headNormed(building, [q!, k!, v!], norms, heads)
 }
@@ -126,9 +120,7 @@ export const attended = (
   rotary?: Rotary,
 ): Value => {
   const turned = (x: Value) => (rotary ? rotated(building, x, rotary, heads) : x)
-  return building.graph.fused("MultiHeadAttention", [turned(q), turned(k), v], {
-    num_heads: heads.heads,
-  })
+  return attention(building, [turned(q), turned(k), v], heads.heads)
 }
 
 /** The number of tokens of `x [1,S,width]`, as `[1]`. */
@@ -153,39 +145,9 @@ export const feedForward = (
   width: number,
 ): Value => {
   const inner = 4 * width
-  const hidden = dense(building, `${name}.net.0.proj`, x, { rows: inner, columns: width })
+  const hidden = linear(building, `${name}.net.0.proj`, x, { rows: inner, columns: width })
   const active = building.graph.fused("FastGelu", [hidden])
-  return dense(building, `${name}.net.2`, active, { rows: width, columns: inner })
-}
-
-/**
- * Sinusoids of a number `[1]`, `[1,1,channels]`: cosines before sines, frequencies from 1 down to
- * 1/10,000 (Vaswani et al., arXiv 1706.03762).
- */
-export const sinusoids = ({ graph }: PartBuilding, x: Value, channels: number): Value => {
-  const half = channels / 2
-  const frequencies = Array.from({ length: half }, (_, i) =>
-    Math.exp((-Math.log(10_000) * i) / half),
-  )
-  const angles = graph.node("Mul", [
-    graph.node("Reshape", [x, graph.ints([1, 1, 1])]),
-    graph.floats(frequencies),
-  ])
-  return graph.concat([graph.node("Cos", [angles]), graph.node("Sin", [angles])], 2)
-}
-
-/** Two linear layers with SiLU between them: an embedding of `x [1,1,columns]`. */
-export const embedded = (
-  building: PartBuilding,
-  name: string,
-  x: Value,
-  { columns, width }: { readonly columns: number; readonly width: number },
-): Value => {
-  const hidden = dense(building, `${name}.linear_1`, x, { rows: width, columns })
-  return dense(building, `${name}.linear_2`, silu(building, hidden), {
-    rows: width,
-    columns: width,
-  })
+  return linear(building, `${name}.net.2`, active, { rows: width, columns: inner })
 }
 
 /** The rows of a linear layer, as many as its file has. */
