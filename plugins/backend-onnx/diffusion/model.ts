@@ -1,3 +1,5 @@
+import type { Adapter } from "../../../core/ports/model.ts"
+import type { Precision } from "../onnx/linear.ts"
 import type { Metadata } from "../weights/gguf-metadata.ts"
 
 /** Numbers in row-major order. */
@@ -48,6 +50,9 @@ export interface ImageModelInfo {
   shiftOf?(tokens: number, steps: number): number
   /** Whether the steps of the schedule are even from 1 to 1 / steps before they are shifted. */
   readonly evenSigmas?: boolean
+  /** Ids of the LoRAs that are open, and the memory that they take. */
+  readonly adapters?: readonly string[]
+  readonly adapterBytes?: number
 }
 
 /** A text-to-image model that is open in this thread. A failure names the part that failed. */
@@ -62,14 +67,40 @@ export interface ImageModel {
   encodeSources(pictures: readonly Pixels[], width: number, height: number): Promise<EncodedSources>
   /**
    * Runs the denoiser once: what its scheduler's configuration says that it predicts. `timestep` is
-   * that of the schedule.
+   * that of the schedule. `guidance` comes where it is an input, or where timestep_cond is one.
    */
   denoise(
     latents: Tensor,
     timestep: number,
     condition: Condition,
     guidance?: number,
+    adapter?: Adapter,
   ): Promise<Tensor>
-  decode(latents: Tensor): Promise<Pixels>
+  /**
+   * The picture may have another size than asked. `pause` is awaited between tiles; it rejects
+   * when the job was cancelled.
+   */
+  decode(latents: Tensor, pause?: () => Promise<void>): Promise<Pixels>
+  /** A small picture of latents, cheaper than `decode`; absent: `decode` makes the previews. */
+  preview?(latents: Tensor): Promise<Pixels>
   close(): Promise<void>
 }
+
+/** How a model's parts are opened. */
+export interface ImageModelHost {
+  /** Folder of the cache of built graphs. */
+  readonly graphs: string
+  readonly threads: number
+  readonly precision: Precision
+  /** Only one part is in memory at a time: using one closes the others. */
+  readonly offload: boolean
+  /** Pictures of more pixels on a side are decoded in tiles of so many. */
+  readonly tileSize: number
+  /** LoRAs, each a file or a folder, and the most memory that they may take. */
+  readonly adapters: readonly { readonly id: string; readonly path: string }[]
+  readonly adapterBytes: number
+  progress(detail: string): void
+}
+
+/** Opens the folder of a model. Throws `ModelFileError`. */
+export type OpenImageModel = (path: string, host: ImageModelHost) => Promise<ImageModel>
