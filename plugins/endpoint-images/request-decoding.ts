@@ -51,7 +51,8 @@ export const adapterOf = (
 export type Asked = Omit<ImageRequest, "adapter">
 
 const asked = (body: ImageBody, size: Size): Omit<Asked, "images"> => {
-  const { prompt, seed, guidance_scale, num_steps, num_inference_steps, partial_images } = body
+  const { prompt, seed, guidance_scale, num_steps, num_inference_steps } = body
+  const previews = body.stream === true ? (body.partial_images ?? 0) : 0
   return {
     prompt,
     width: size.width,
@@ -59,7 +60,7 @@ const asked = (body: ImageBody, size: Size): Omit<Asked, "images"> => {
     steps: num_steps ?? num_inference_steps ?? defaults.steps,
     seed: seed == null || seed < 0 ? randomInt(seeds) : seed,
     guidanceScale: guidance_scale ?? defaults.guidanceScale,
-    ...(partial_images && { previews: partial_images }),
+    ...(previews > 0 && { previews }),
   }
 }
 

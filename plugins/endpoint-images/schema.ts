@@ -56,22 +56,17 @@ const common = {
   stream: optional(Schema.Boolean).annotate({ default: false }),
   partial_images: optional(Schema.Int.check(between(0, 3))).annotate({
     default: 0,
-    description: "With `stream`: how many previews come before the picture.",
+    description: "How many previews come before the picture; with `stream` only.",
   }),
   user: optional(Schema.String.check(atMostCharacters(512))),
 }
 
-const consistent = Schema.makeFilter((body: Schema.Struct<typeof common>["Type"]) => {
-  const { num_steps, num_inference_steps, partial_images, stream } = body
-  if (num_steps != null && num_inference_steps != null && num_steps !== num_inference_steps)
-    return {
-      path: ["num_inference_steps"],
-      issue: "must equal num_steps where both are given",
-    }
-  if ((partial_images ?? 0) > 0 && stream !== true)
-    return { path: ["partial_images"], issue: "is only allowed when stream is true" }
-  return undefined
-})
+const consistent = Schema.makeFilter(
+  ({ num_steps, num_inference_steps }: Schema.Struct<typeof common>["Type"]) =>
+    num_steps != null && num_inference_steps != null && num_steps !== num_inference_steps
+      ? { path: ["num_inference_steps"], issue: "must equal num_steps where both are given" }
+      : undefined,
+)
 
 const size = (side: number, otherwise: string) =>
   optional(Schema.String).annotate({
