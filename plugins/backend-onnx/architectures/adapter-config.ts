@@ -99,24 +99,30 @@ const chosen = (
 ): number | undefined => pattern.find(([name]) => stem === name || stem.endsWith(`.${name}`))?.[1]
 
 /**
- * Reads the config of a LoRA in PEFT's format; returns the factor of a module's pair. Throws
- * `ModelFileError` for what is not done here.
+ * The factor of a module's pair, by the config of a LoRA as PEFT writes it. Throws `Damaged` and
+ * `Unsupported` for what is not done here; `origin` is what the config is in.
  */
+export const scalesIn = (
+  json: Metadata,
+  origin: string,
+): ((stem: string, rank: number) => number) => {
+  refuse(json)
+  const r = countIn(json, "r", 2 ** 20)
+  const alpha = numberIn(json, "lora_alpha")
+  const [ranks, alphas] = [patternIn(json, "rank_pattern"), patternIn(json, "alpha_pattern")]
+  const root = json.get("use_rslora") === true
+  return (stem, rank) => {
+    const promised = chosen(ranks, stem) ?? r
+    if (rank !== promised)
+      throw new Damaged(
+        `the adapter of '${stem}' has the rank ${rank}, its ${origin} says ${promised}`,
+      )
+    return (chosen(alphas, stem) ?? alpha) / (root ? Math.sqrt(rank) : rank)
+  }
+}
+
+/** The same of the folder of a LoRA. Throws `ModelFileError`. */
 export const peftScales = (folder: string): ((stem: string, rank: number) => number) => {
   const json = readJson(folder, peftConfigFile)
-  return explaining(join(folder, peftConfigFile), () => {
-    refuse(json)
-    const r = countIn(json, "r", 2 ** 20)
-    const alpha = numberIn(json, "lora_alpha")
-    const [ranks, alphas] = [patternIn(json, "rank_pattern"), patternIn(json, "alpha_pattern")]
-    const root = json.get("use_rslora") === true
-    return (stem, rank) => {
-      const promised = chosen(ranks, stem) ?? r
-      if (rank !== promised)
-        throw new Damaged(
-          `the adapter of '${stem}' has the rank ${rank}, its ${peftConfigFile} says ${promised}`,
-        )
-      return (chosen(alphas, stem) ?? alpha) / (root ? Math.sqrt(rank) : rank)
-    }
-  })
+  return explaining(join(folder, peftConfigFile), () => scalesIn(json, peftConfigFile))
 }

@@ -4,30 +4,21 @@ import { join } from "node:path"
 import { contentOf } from "../weights/content-digest.ts"
 import { openGguf } from "../weights/gguf-file.ts"
 import type { Metadata } from "../weights/gguf-metadata.ts"
-import { decodeRow, halvesOrder, type Matrix, matrixOf } from "../weights/matrix.ts"
+import { halvesOrder } from "../weights/matrix.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import { openSafetensors } from "../weights/safetensors.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import { peftConfigFile, peftScales } from "./adapter-config.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
 import { layerMatrices, matricesIn, sizesOf } from "./decoder-weights.ts"
+import { type LowRank, readLowRank } from "./low-rank.ts"
 import { folderNames, ggufNames, type LayerMatrix, type TensorNames } from "./tensor-names.ts"
 
-/** A change of low rank to one matrix: the product is `x a^T b^T`. */
-export interface LowRankPair {
+/** The change of a layer's matrix; rotary pairs are half a head apart, as in the graph. */
+export interface LowRankPair extends LowRank {
   readonly layer: number
   readonly part: LayerMatrix
-  readonly rank: number
-  /** `[rank, columns]` */
-  readonly a: Float32Array
-  /** `[rows, rank]`, scaled by alpha; rotary pairs half a head apart, as in the graph. */
-  readonly b: Float32Array
 }
-
-/** Low rank, as the name says: more costs as much as the matrices themselves. */
-const maxRank = 256
-// weights of adapters are small; larger ones could overflow in the rows of other requests
-const largestValue = 1e6
 
 /** How a file names its tensors, and what it multiplies them with. */
 interface Format {
@@ -39,20 +30,6 @@ interface Format {
   scale(stem: string, rank: number): number
   /** Rows of q and k are stored with rotary pairs adjacent. */
   readonly pairsAreNeighbours: boolean
-}
-
-const valuesOf = (matrix: Matrix, factor: number): Float32Array => {
-  const values = new Float32Array(matrix.rows * matrix.columns)
-  for (let row = 0; row < matrix.rows; row++) {
-    const into = values.subarray(row * matrix.columns, (row + 1) * matrix.columns)
-    decodeRow(matrix, row, into)
-    for (let i = 0; i < into.length; i++) {
-      into[i] = into[i]! * factor
-      if (!(Math.abs(into[i]!) <= largestValue))
-        throw new Damaged(`the tensor '${matrix.name}': it holds the impossible value ${into[i]}`)
-    }
-  }
-  return values
 }
 
 const reordered = (b: Float32Array, rank: number, heads: number): Float32Array => {
@@ -79,15 +56,10 @@ const pairsOf = (
   const sizes = parts.map((part) => sizesOf(config, part))
   const rows = sizes.reduce((sum, size) => sum + size.rows, 0)
   const { columns } = sizes[0]!
-  const rank = source.tensor(format.tensor(stem, "a")).rows
-  if (rank > maxRank)
-    throw new Unsupported(
-      `the tensor '${format.tensor(stem, "a")}' has the rank ${rank}, the most is ${maxRank}`,
-      "Name an adapter of a lower rank",
-    )
-  const factor = format.scale(stem, rank)
-  const a = valuesOf(matrixOf(source, format.tensor(stem, "a"), { rows: rank, columns }), 1)
-  const b = valuesOf(matrixOf(source, format.tensor(stem, "b"), { rows, columns: rank }), factor)
+  const names = { a: format.tensor(stem, "a"), b: format.tensor(stem, "b") }
+  const { rank, a, b } = readLowRank(source, names, { rows, columns }, (own) =>
+    format.scale(stem, own),
+  )
   let first = 0
   return parts.map((part, index) => {
     const own = b.subarray(first * rank, (first + sizes[index]!.rows) * rank)

@@ -2,6 +2,11 @@ import { type GgmlType, ggmlTypes } from "./ggml-types.ts"
 import { Damaged } from "./model-file-error.ts"
 import { type ReadAt, type TensorEntry, TensorFile, type TensorHeader } from "./tensor-file.ts"
 
+interface SafetensorsHeader extends TensorHeader {
+  /** Texts by name, as who wrote the file left them. */
+  readonly metadata: ReadonlyMap<string, unknown>
+}
+
 const maxHeaderBytes = 32 * 2 ** 20
 const maxValues = 2 ** 40
 
@@ -63,7 +68,7 @@ const entryOf = (
 }
 
 /** Reads the header of a safetensors file (https://github.com/huggingface/safetensors#format). */
-export const parseSafetensorsHeader = (read: ReadAt, fileBytes: number): TensorHeader => {
+export const parseSafetensorsHeader = (read: ReadAt, fileBytes: number): SafetensorsHeader => {
   if (fileBytes < 8) throw new Damaged("this is not a safetensors file (it is too short)")
   const length = Number(read(0, 8).readBigUInt64LE())
   if (length > maxHeaderBytes || 8 + length > fileBytes)
@@ -82,8 +87,9 @@ export const parseSafetensorsHeader = (read: ReadAt, fileBytes: number): TensorH
   for (const [name, value] of Object.entries(header)) {
     if (name !== "__metadata__") tensors.set(name, entryOf(name, value, 8 + length, fileBytes))
   }
-  return { tensors }
+  const { __metadata__: metadata } = header as { readonly __metadata__?: unknown }
+  return { tensors, metadata: new Map(Object.entries(metadata ?? {})) }
 }
 
-export const openSafetensors = (path: string): TensorFile =>
+export const openSafetensors = (path: string): TensorFile<SafetensorsHeader> =>
   TensorFile.open(path, parseSafetensorsHeader)

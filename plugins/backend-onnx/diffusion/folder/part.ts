@@ -2,7 +2,7 @@ import { join } from "node:path"
 import type { EncoderBuilding } from "../../encoding/encoder-model.ts"
 import { cachedGraph, digestOf, graphFile, knownIn } from "../../onnx/graph-cache.ts"
 import type { Precision } from "../../onnx/linear.ts"
-import { openSession, type Session } from "../../onnx/onnx-session.ts"
+import { openSession, type Port, type Session } from "../../onnx/onnx-session.ts"
 import { explaining } from "../../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../../weights/safetensors-folder.ts"
 
@@ -14,6 +14,10 @@ export interface PartHost {
   readonly precision: Precision
   /** Only one part is in memory at a time: using one closes the others. */
   readonly offload: boolean
+  /** LoRAs in local files or folders. */
+  readonly adapters?: readonly { readonly id: string; readonly path: string }[]
+  /** The most memory that they may take. */
+  readonly adapterBytes?: number
   progress(detail: string): void
 }
 
@@ -30,6 +34,7 @@ export interface PartGraph {
 
 /** A part, whose graph is built, and whose session is open or opens when it is used. */
 export interface Part {
+  inputs(): Promise<readonly Port[]>
   run(feeds: Parameters<Session["run"]>[0]): ReturnType<Session["run"]>
 }
 
@@ -53,7 +58,7 @@ const graphOf = (host: PartHost, part: PartGraph): string => {
 
 /** The parts of a model, in the thread that runs them. */
 export class Parts {
-  private readonly host: PartHost
+  readonly host: PartHost
   private readonly sessions = new Map<string, Session>()
 
   constructor(host: PartHost) {
@@ -64,7 +69,11 @@ export class Parts {
   async open(part: PartGraph): Promise<Part> {
     const folder = graphOf(this.host, part)
     if (!this.host.offload) await this.session(part.name, folder)
-    return { run: async (feeds) => (await this.session(part.name, folder)).run(feeds) }
+    const session = () => this.session(part.name, folder)
+    return {
+      inputs: async () => (await session()).inputs,
+      run: async (feeds) => (await session()).run(feeds),
+    }
   }
 
   private async session(name: string, folder: string): Promise<Session> {

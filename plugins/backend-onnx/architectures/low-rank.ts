@@ -1,0 +1,55 @@
+import { decodeRow, type Matrix, matrixOf } from "../weights/matrix.ts"
+import { Damaged, Unsupported } from "../weights/model-file-error.ts"
+import type { TensorSource } from "../weights/tensor-file.ts"
+
+/** A change of low rank to one matrix: the product is `x a^T b^T`. */
+export interface LowRank {
+  readonly rank: number
+  /** `[rank, columns]` */
+  readonly a: Float32Array
+  /** `[rows, rank]`, scaled by alpha. */
+  readonly b: Float32Array
+}
+
+/** Low rank, as the name says: more costs as much as the matrices themselves. */
+const maxRank = 256
+// weights of adapters are small; larger ones could overflow in the rows of other requests
+const largestValue = 1e6
+
+const valuesOf = (matrix: Matrix, factor: number): Float32Array => {
+  const values = new Float32Array(matrix.rows * matrix.columns)
+  for (let row = 0; row < matrix.rows; row++) {
+    const into = values.subarray(row * matrix.columns, (row + 1) * matrix.columns)
+    decodeRow(matrix, row, into)
+    for (let i = 0; i < into.length; i++) {
+      into[i] = into[i]! * factor
+      if (!(Math.abs(into[i]!) <= largestValue))
+        throw new Damaged(`the tensor '${matrix.name}': it holds the impossible value ${into[i]}`)
+    }
+  }
+  return values
+}
+
+/**
+ * Reads the two tensors of a LoRA (Hu et al., arXiv 2106.09685) for a matrix of this size; `scale`
+ * is the factor of a pair of a rank. Throws `Damaged` and `Unsupported`.
+ */
+export const readLowRank = (
+  source: TensorSource,
+  names: { readonly a: string; readonly b: string },
+  { rows, columns }: { readonly rows: number; readonly columns: number },
+  scale: (rank: number) => number,
+): LowRank => {
+  const rank = source.tensor(names.a).rows
+  if (rank > maxRank)
+    throw new Unsupported(
+      `the tensor '${names.a}' has the rank ${rank}, the most is ${maxRank}`,
+      "Name an adapter of a lower rank",
+    )
+  const factor = scale(rank)
+  return {
+    rank,
+    a: valuesOf(matrixOf(source, names.a, { rows: rank, columns }), 1),
+    b: valuesOf(matrixOf(source, names.b, { rows, columns: rank }), factor),
+  }
+}

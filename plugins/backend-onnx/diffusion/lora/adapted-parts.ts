@@ -1,0 +1,109 @@
+import type { Adapter } from "../../../../core/ports/model.ts"
+import { floats } from "../../onnx/onnx-session.ts"
+import { ModelFileError } from "../../weights/model-file-error.ts"
+import type { Part, PartGraph, Parts } from "../folder/part.ts"
+import { type LoraPair, readLora } from "./lora-file.ts"
+import {
+  type LoraLayer,
+  loraGraphVersion,
+  loraLayersIn,
+  loraNames,
+  strengthInput,
+  takingLoras,
+} from "./lora-inputs.ts"
+import type { Adapted } from "./lora-names.ts"
+
+type Feeds = Parameters<Part["run"]>[0]
+
+/** A part whose runs may have a LoRA. */
+export interface AdaptedPart {
+  run(feeds: Feeds, adapter?: Adapter): ReturnType<Part["run"]>
+}
+
+const megabyte = 2 ** 20
+
+const feedsOf = (layers: readonly LoraLayer[], pairs: readonly LoraPair[]): Feeds => {
+  const byLayer = new Map(pairs.map((pair) => [pair.layer, pair]))
+  return Object.fromEntries(
+    layers.flatMap(({ name, rows, columns }) => {
+      const { rank, a, b } = byLayer.get(name) ?? {
+        rank: 0,
+        a: new Float32Array(),
+        b: new Float32Array(),
+      }
+      const names = loraNames(name)
+      return [
+        [names.a, floats(a, [rank, columns])],
+        [names.b, floats(b, [rows, rank])],
+      ]
+    }),
+  )
+}
+
+const adaptedPart = (
+  part: Part,
+  layers: readonly LoraLayer[],
+  pairs: ReadonlyMap<string, readonly LoraPair[]>,
+): AdaptedPart => {
+  const none = feedsOf(layers, [])
+  const loras = new Map([...pairs].map(([id, own]) => [id, feedsOf(layers, own)]))
+  return {
+    run: (feeds, adapter) => {
+      const own = adapter && adapter.strength !== 0 ? loras.get(adapter.id) : undefined
+      const strength = floats(Float32Array.of(own ? adapter!.strength : 0), [1])
+      return part.run({ ...feeds, ...(own ?? none), [strengthInput]: strength })
+    },
+  }
+}
+
+const bytesOf = (pairs: readonly LoraPair[]): number => {
+  const buffers = new Set(pairs.flatMap(({ a, b }) => [a.buffer, b.buffer]))
+  return [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0)
+}
+
+/** Reads the model's LoRAs: the pairs of each, by the part. */
+const readAll = (parts: Parts, layers: ReadonlyMap<Adapted, readonly LoraLayer[]>) => {
+  const { adapters = [], adapterBytes = Number.POSITIVE_INFINITY } = parts.host
+  let bytes = 0
+  return adapters.map(({ id, path }) => {
+    parts.host.progress(`reading the adapter ${id}`)
+    const pairs = readLora(path, layers)
+    bytes += bytesOf([...pairs.values()].flat())
+    if (bytes > adapterBytes)
+      throw new ModelFileError(
+        path,
+        `with it the adapters of the model take ${Math.ceil(bytes / megabyte)} MB, the most is ${Math.floor(adapterBytes / megabyte)}`,
+        "Raise adapterMemoryMb of backend-onnx, or remove adapters",
+      )
+    return { id, pairs }
+  })
+}
+
+/**
+ * Opens the parts of a pipeline that LoRAs may adapt, and reads those that the model has. Without
+ * any the graphs are those of `Parts.open`. Throws `ModelFileError`.
+ */
+export const openAdapted = async <Name extends Adapted>(
+  parts: Parts,
+  graphs: Readonly<Record<Name, PartGraph>>,
+): Promise<Readonly<Record<Name, AdaptedPart>>> => {
+  const hasLoras = (parts.host.adapters ?? []).length > 0
+  const opened = new Map<Adapted, { readonly part: Part; readonly layers: readonly LoraLayer[] }>()
+  for (const [name, graph] of Object.entries(graphs) as [Name, PartGraph][]) {
+    const part = await parts.open(hasLoras ? withLoras(graph) : graph)
+    opened.set(name, { part, layers: hasLoras ? loraLayersIn(await part.inputs()) : [] })
+  }
+  const layers = new Map([...opened].map(([name, one]) => [name, one.layers] as const))
+  const loras = readAll(parts, layers)
+  const adapted = [...opened].map(([name, { part, layers: own }]) => {
+    const pairs = new Map(loras.map(({ id, pairs }) => [id, pairs.get(name) ?? []]))
+    return [name, hasLoras ? adaptedPart(part, own, pairs) : part] as const
+  })
+  return Object.fromEntries(adapted) as Record<Name, AdaptedPart>
+}
+
+const withLoras = (graph: PartGraph): PartGraph => ({
+  ...graph,
+  key: [...graph.key, "loras", loraGraphVersion],
+  build: (building, progress) => graph.build(takingLoras(building), progress),
+})

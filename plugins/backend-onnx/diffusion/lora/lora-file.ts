@@ -1,0 +1,188 @@
+import { existsSync, statSync } from "node:fs"
+import { join } from "node:path"
+import { peftConfigFile, peftScales, scalesIn } from "../../architectures/adapter-config.ts"
+import { type LowRank, readLowRank } from "../../architectures/low-rank.ts"
+import type { Metadata } from "../../weights/gguf-metadata.ts"
+import { Damaged, explaining, ModelFileError, Unsupported } from "../../weights/model-file-error.ts"
+import { openSafetensors } from "../../weights/safetensors.ts"
+import type { TensorSource } from "../../weights/tensor-file.ts"
+import { LayerNames, type LoraTarget } from "./layer-names.ts"
+import type { LoraLayer } from "./lora-inputs.ts"
+import { type Adapted, parseLoraName } from "./lora-names.ts"
+
+/** The change of a layer. */
+export interface LoraPair extends LowRank {
+  readonly layer: string
+}
+
+/** The layers that take LoRAs, by the part that they are in. */
+export type LoraLayers = ReadonlyMap<Adapted, readonly LoraLayer[]>
+
+/** Names of files in a folder, as PEFT and diffusers write them. */
+const weightFiles = ["adapter_model.safetensors", "pytorch_lora_weights.safetensors"]
+
+const notPlain = "Name a plain LoRA with the names of kohya's scripts, PEFT or diffusers"
+
+/** A layer of the file: its tensors, and what it is in the model. */
+interface Found {
+  readonly of: Adapted
+  readonly name: string
+  readonly target: LoraTarget
+  readonly tensors: { a?: string; b?: string; alpha?: string }
+}
+
+const partNames: Readonly<Record<Adapted, string>> = {
+  denoiser: "denoiser",
+  text_encoder: "text encoder",
+  text_encoder_2: "second text encoder",
+  text_encoder_3: "third text encoder",
+}
+
+const targetOf = (
+  names: ReadonlyMap<Adapted, LayerNames>,
+  { of, layer, underscored }: NonNullable<ReturnType<typeof parseLoraName>>,
+): LoraTarget => {
+  const own = names.get(of)
+  if (!own)
+    throw new Unsupported(
+      `it adapts '${layer}' of the ${partNames[of]}, which takes no adapters in this model`,
+      "Name a LoRA of the denoiser alone",
+    )
+  const target = own.find(layer, underscored)
+  if (!target)
+    throw new Unsupported(
+      `it adapts the layer '${layer}', and the model's ${partNames[of]} has no linear layer of this name`,
+      "Name a LoRA that was trained on this model, for linear layers only",
+    )
+  return target
+}
+
+const layersIn = (
+  source: TensorSource,
+  names: ReadonlyMap<Adapted, LayerNames>,
+): readonly Found[] => {
+  const found = new Map<string, Found>()
+  for (const tensor of source.names()) {
+    const parsed = parseLoraName(tensor)
+    if (!parsed)
+      throw new Unsupported(
+        `it has the tensor '${tensor}', which is none of a plain LoRA`,
+        notPlain,
+      )
+    const key = `${parsed.of} ${parsed.layer}`
+    const known = found.get(key)
+    const { of, layer: name } = parsed
+    const entry = known ?? { of, name, target: targetOf(names, parsed), tensors: {} }
+    entry.tensors[parsed.side] = tensor
+    found.set(key, entry)
+  }
+  if (!found.size) throw new Damaged("it holds no tensor of an adapter")
+  return [...found.values()]
+}
+
+/** Where diffusers keeps PEFT's config, a text of JSON whose keys begin with a part's name. */
+const metadataKey = "lora_adapter_metadata"
+
+const parsedObject = (text: string): object => {
+  try {
+    return Object(JSON.parse(text)) as object
+  } catch (cause) {
+    throw new Damaged(`its ${metadataKey} is not JSON (${(cause as Error).message})`)
+  }
+}
+
+type Scale = (layer: string, rank: number) => number
+
+/** The factor of pairs without an alpha of their own: by a config beside the tensors, or 1. */
+const scaleOf = (path: string, metadata: ReadonlyMap<string, unknown>): Scale => {
+  if (existsSync(join(path, peftConfigFile))) return peftScales(path)
+  const text = metadata.get(metadataKey)
+  if (typeof text !== "string") return () => 1
+  const own = new Map<string, Metadata>()
+  for (const [key, value] of Object.entries(parsedObject(text))) {
+    const dot = key.indexOf(".")
+    const part = key.slice(0, dot)
+    own.set(part, new Map([...(own.get(part) ?? []), [key.slice(dot + 1), value]]) as Metadata)
+  }
+  const config = own.get("transformer") ?? own.get("unet")
+  return config ? scalesIn(config, metadataKey) : () => 1
+}
+
+const pairsOf = (
+  source: TensorSource,
+  { name, target, tensors }: Found,
+  sizes: ReadonlyMap<string, LoraLayer>,
+  scale: Scale,
+): readonly LoraPair[] => {
+  const layers = target.layers.map((layer) => sizes.get(layer)!)
+  const rows = layers.reduce((sum, layer) => sum + layer.rows, 0)
+  const { a, b, alpha } = tensors
+  if (a === undefined || b === undefined)
+    throw new Damaged(`its layer '${name}' has one matrix of a LoRA without the other`)
+  const own = alpha === undefined ? undefined : alphaOf(source, alpha)
+  const pair = readLowRank(source, { a, b }, { rows, columns: layers[0]!.columns }, (rank) =>
+    own === undefined ? scale(name, rank) : own / rank,
+  )
+  const all = target.swapped ? swapped(pair.b) : pair.b
+  let first = 0
+  return layers.map((layer) => {
+    const part = all.subarray(first * pair.rank, (first + layer.rows) * pair.rank)
+    first += layer.rows
+    return { layer: layer.name, rank: pair.rank, a: pair.a, b: part }
+  })
+}
+
+const alphaOf = (source: TensorSource, name: string): number =>
+  readLowRank(source, { a: name, b: name }, { rows: 1, columns: 1 }, () => 1).a[0]!
+
+const swapped = (values: Float32Array): Float32Array => {
+  const half = values.length / 2
+  const out = new Float32Array(values.length)
+  out.set(values.subarray(half))
+  out.set(values.subarray(0, half), half)
+  return out
+}
+
+const weightsIn = (path: string): string => {
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path
+  const name = weightFiles.find((file) => existsSync(join(path, file)))
+  if (name === undefined)
+    throw new ModelFileError(path, `it has neither ${weightFiles.join(" nor ")}`)
+  return join(path, name)
+}
+
+/**
+ * Reads a LoRA of an image model: a safetensors file with the names of kohya's scripts
+ * (https://github.com/kohya-ss/sd-scripts), of diffusers or PEFT, or the folder of one. Throws
+ * `ModelFileError`, which names the layer that doesn't fit. Blocks the thread: for workers only.
+ */
+export const readLora = (
+  path: string,
+  layers: LoraLayers,
+): ReadonlyMap<Adapted, readonly LoraPair[]> => {
+  const source = openSafetensors(weightsIn(path))
+  try {
+    return explaining(source.path, () => {
+      const names = new Map([...layers].map(([of, all]) => [of, namesOf(all)] as const))
+      const scale = scaleOf(path, source.header.metadata)
+      const sizes = new Map([...layers].map(([of, all]) => [of, sizesOf(all)] as const))
+      const pairs = new Map<Adapted, readonly LoraPair[]>()
+      for (const found of layersIn(source, names)) {
+        const own = pairsOf(source, found, sizes.get(found.of)!, scale)
+        const known = pairs.get(found.of) ?? []
+        const twice = own.find(({ layer }) => known.some((pair) => pair.layer === layer))
+        if (twice) throw new Damaged(`it adapts the layer '${twice.layer}' twice`)
+        pairs.set(found.of, [...known, ...own])
+      }
+      return pairs
+    })
+  } finally {
+    source.close()
+  }
+}
+
+const sizesOf = (layers: readonly LoraLayer[]): ReadonlyMap<string, LoraLayer> =>
+  new Map(layers.map((layer) => [layer.name, layer]))
+
+const namesOf = (layers: readonly LoraLayer[]): LayerNames =>
+  new LayerNames(layers.map(({ name }) => name))
