@@ -2,6 +2,7 @@ import type { Adapter } from "../../../../core/ports/model.ts"
 import { floats } from "../../onnx/onnx-session.ts"
 import { ModelFileError } from "../../weights/model-file-error.ts"
 import type { Part, PartGraph, Parts } from "../folder/part.ts"
+import type { ImageModelInfo } from "../model.ts"
 import { type LoraPair, readLora } from "./lora-file.ts"
 import {
   type LoraLayer,
@@ -18,6 +19,12 @@ type Feeds = Parameters<Part["run"]>[0]
 /** A part whose runs may have a LoRA. */
 export interface AdaptedPart {
   run(feeds: Feeds, adapter?: Adapter): ReturnType<Part["run"]>
+}
+
+/** The parts of a pipeline that LoRAs may adapt. */
+export interface AdaptedParts<Name extends Adapted> {
+  readonly parts: Readonly<Record<Name, AdaptedPart>>
+  readonly info: Required<Pick<ImageModelInfo, "adapters" | "adapterBytes">>
 }
 
 const megabyte = 2 ** 20
@@ -61,11 +68,11 @@ const bytesOf = (pairs: readonly LoraPair[]): number => {
   return [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
-/** Reads the model's LoRAs: the pairs of each, by the part. */
+/** Reads the model's LoRAs: the pairs of each, by the part, and the memory of all. */
 const readAll = (parts: Parts, layers: ReadonlyMap<Adapted, readonly LoraLayer[]>) => {
   const { adapters = [], adapterBytes = Number.POSITIVE_INFINITY } = parts.host
   let bytes = 0
-  return adapters.map(({ id, path }) => {
+  const loras = adapters.map(({ id, path }) => {
     parts.host.progress(`reading the adapter ${id}`)
     const pairs = readLora(path, layers)
     bytes += bytesOf([...pairs.values()].flat())
@@ -77,6 +84,7 @@ const readAll = (parts: Parts, layers: ReadonlyMap<Adapted, readonly LoraLayer[]
       )
     return { id, pairs }
   })
+  return { loras, bytes }
 }
 
 /**
@@ -86,7 +94,7 @@ const readAll = (parts: Parts, layers: ReadonlyMap<Adapted, readonly LoraLayer[]
 export const openAdapted = async <Name extends Adapted>(
   parts: Parts,
   graphs: Readonly<Record<Name, PartGraph>>,
-): Promise<Readonly<Record<Name, AdaptedPart>>> => {
+): Promise<AdaptedParts<Name>> => {
   const hasLoras = (parts.host.adapters ?? []).length > 0
   const opened = new Map<Adapted, { readonly part: Part; readonly layers: readonly LoraLayer[] }>()
   for (const [name, graph] of Object.entries(graphs) as [Name, PartGraph][]) {
@@ -94,12 +102,15 @@ export const openAdapted = async <Name extends Adapted>(
     opened.set(name, { part, layers: hasLoras ? loraLayersIn(await part.inputs()) : [] })
   }
   const layers = new Map([...opened].map(([name, one]) => [name, one.layers] as const))
-  const loras = readAll(parts, layers)
+  const { loras, bytes } = readAll(parts, layers)
   const adapted = [...opened].map(([name, { part, layers: own }]) => {
     const pairs = new Map(loras.map(({ id, pairs }) => [id, pairs.get(name) ?? []]))
     return [name, hasLoras ? adaptedPart(part, own, pairs) : part] as const
   })
-  return Object.fromEntries(adapted) as Record<Name, AdaptedPart>
+  return {
+    parts: Object.fromEntries(adapted) as Record<Name, AdaptedPart>,
+    info: { adapters: loras.map(({ id }) => id), adapterBytes: bytes },
+  }
 }
 
 const withLoras = (graph: PartGraph): PartGraph => ({

@@ -121,7 +121,10 @@ describe.each(families)("LoRAs of $name", ({ name, graph, feeds }) => {
   const parts = partsOf(["peft", "kohya"].map((id) => ({ id, path: loraFile(name, id) })))
   let part: AdaptedPart
   beforeAll(async () => {
-    part = (await openAdapted(parts, { denoiser: graph })).denoiser
+    const { parts: opened, info } = await openAdapted(parts, { denoiser: graph })
+    part = opened.denoiser
+    expect(info.adapters).toEqual(["peft", "kohya"])
+    expect(info.adapterBytes).toBeGreaterThan(10_000)
   })
   afterAll(() => parts.close())
 
@@ -142,7 +145,7 @@ describe.each(families)("LoRAs of $name", ({ name, graph, feeds }) => {
 
   test("none, one, another and none again are each the same bytes as ever", async () => {
     const bare = await openAdapted(partsOf([]), { denoiser: graph })
-    const { output } = await bare.denoiser.run(feeds())
+    const { output } = await bare.parts.denoiser.run(feeds())
     const none = await ran()
     expect(none).toEqual(output!.data)
     const [peft, kohya] = [await ran("peft"), await ran("kohya")]
