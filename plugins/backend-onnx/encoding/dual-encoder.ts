@@ -85,7 +85,7 @@ export const clipText: EncoderFamily = (json): EncoderModel => {
     config,
     states: (building, batch) => {
       const x = embedded(building, config, batch.ids, batch.positions)
-      const states = towerLayers(building, "text_model", x, config, causal(building, batch))
+      const states = towerLayers(building, "text_model.encoder", x, config, causal(building, batch))
       return towerNorm(building, "text_model.final_layer_norm", states, config)
     },
     pooled: {
@@ -174,7 +174,7 @@ export const siglipText: EncoderFamily = (json, _, folder): EncoderModel => {
       const { graph } = building
       const places = graph.node("Range", [graph.ints(0), graph.ints(positions), graph.ints(1)])
       const x = embedded(building, config, ids, places)
-      const states = towerLayers(building, "text_model", x, config)
+      const states = towerLayers(building, "text_model.encoder", x, config)
       return towerNorm(building, "text_model.final_layer_norm", states, config)
     },
     pooled: {

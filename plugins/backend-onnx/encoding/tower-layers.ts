@@ -71,19 +71,23 @@ export const towerFeedForward = (
   return dense(building, `${name}.fc2`, active, { rows: width, columns: feedForward })
 }
 
-/** The layers of a tower, with norms before both of their parts. `mask` is added to the scores. */
+/**
+ * The layers of a tower, or those from `first` on, with norms before both of their parts. `mask` is
+ * added to the scores.
+ */
 export const towerLayers = (
   building: EncoderBuilding,
   tower: string,
   x: Value,
   sizes: TowerSizes,
   mask?: Value,
+  first = 0,
 ): Value => {
   const { graph } = building
   const { width } = sizes
   let states = x
-  for (let index = 0; index < sizes.layers; index++) {
-    const name = `${tower}.encoder.layers.${index}`
+  for (let index = first; index < sizes.layers; index++) {
+    const name = `${tower}.layers.${index}`
     const names = ["q", "k", "v"].map((part) => `${name}.self_attn.${part}_proj`)
     const before = towerNorm(building, `${name}.layer_norm1`, states, sizes)
     const parts = projections(building, names, before, width)

@@ -65,7 +65,7 @@ const clip = (
   ])
   // the name is misspelt in the published files
   const before = towerNorm(building, "vision_model.pre_layrnorm", x, tower)
-  const states = towerLayers(building, "vision_model", before, tower)
+  const states = towerLayers(building, "vision_model.encoder", before, tower)
   const last = towerNorm(building, "vision_model.post_layernorm", first(building, states), tower)
   return dense(building, "visual_projection", last, { rows, columns: width })
 }
@@ -107,7 +107,7 @@ const attentionPool = (
 const siglip = (building: EncoderBuilding, tower: TransformerConfig, tokens: Value): Value => {
   const { width, grid } = tower
   const x = building.graph.node("Add", [tokens, positions(building, grid * grid, width)])
-  const states = towerLayers(building, "vision_model", x, tower)
+  const states = towerLayers(building, "vision_model.encoder", x, tower)
   const normed = towerNorm(building, "vision_model.post_layernorm", states, tower)
   return attentionPool(building, normed, tower)
 }
@@ -138,7 +138,7 @@ export const naflexTransformer = (
   const spread = graph.node("MatMul", ["places", positions(building, grid * grid, width)])
   const mask = padding(building, most)
   const x = graph.node("Add", [tokens, spread])
-  const states = towerLayers(building, "vision_model", x, tower, mask)
+  const states = towerLayers(building, "vision_model.encoder", x, tower, mask)
   const normed = towerNorm(building, "vision_model.post_layernorm", states, tower)
   return attentionPool(building, normed, tower, mask)
 }
