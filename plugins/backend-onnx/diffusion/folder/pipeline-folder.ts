@@ -54,3 +54,7 @@ export const partIn = (
   const path = join(folder.path, part)
   return { path, className, config: readJson(path, configFile) }
 }
+
+/** The content of scheduler_config.json. Throws `ModelFileError`. */
+export const schedulerIn = ({ path }: PipelineFolder): Metadata =>
+  readJson(join(path, "scheduler"), "scheduler_config.json")

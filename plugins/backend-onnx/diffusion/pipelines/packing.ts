@@ -22,9 +22,7 @@ export const patched = (latents: Tensor): Tensor => {
       for (let y = 0; y < height; y++)
         for (let x = 0; x < width; x++)
           data[to++] =
-            latents.data[
-              (channel * rows + 2 * y + (corner >> 1)) * columns + 2 * x + (corner & 1)
-            ]!
+            latents.data[(channel * rows + 2 * y + (corner >> 1)) * columns + 2 * x + (corner & 1)]!
   return { data, dims: [1, 4 * channels, height, width] }
 }
 

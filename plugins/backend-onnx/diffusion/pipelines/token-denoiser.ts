@@ -1,5 +1,6 @@
+import type { Adapter } from "../../../../core/ports/model.ts"
 import { floats } from "../../onnx/onnx-session.ts"
-import type { Part } from "../folder/part.ts"
+import type { AdaptedPart } from "../lora/adapted-parts.ts"
 import type { Condition, Tensor } from "../model.ts"
 import { axialTables, gridPositions, type Position } from "../transformers/rotary-positions.ts"
 import { joinedTokens, mapOf, tokensOf } from "./packing.ts"
@@ -48,7 +49,7 @@ interface Rotation {
  * the picture, references behind it. The function that is returned takes and returns a map of
  * patches `[1,C,H,W]`.
  */
-export const tokenDenoiser = (part: Part, places: Places) => {
+export const tokenDenoiser = (part: AdaptedPart, places: Places) => {
   // the same in all steps of a picture
   const rotations = new WeakMap<Condition, Rotation>()
   const rotationOf = (condition: Condition, { dims }: Tensor): Rotation => {
@@ -70,13 +71,14 @@ export const tokenDenoiser = (part: Part, places: Places) => {
     map: Tensor,
     timestep: number,
     condition: Condition,
-    guidance: number | undefined,
+    guidance?: number,
+    adapter?: Adapter,
   ): Promise<Tensor> => {
     const { context, pooled, references } = condition
     const { cos, sin } = rotationOf(condition, map)
     const own = tokensOf(map)
     const feed = ({ data, dims }: Tensor) => floats(data, dims)
-    const { output } = await part.run({
+    const feeds = {
       latents: feed(references ? joinedTokens([own, references]) : own),
       context: feed(context!),
       ...(pooled && { pooled: feed(pooled) }),
@@ -84,7 +86,8 @@ export const tokenDenoiser = (part: Part, places: Places) => {
       ...(guidance !== undefined && { guidance: floats(Float32Array.of(guidance), [1]) }),
       cos: feed(cos),
       sin: feed(sin),
-    })
+    }
+    const { output } = await part.run(feeds, adapter)
     return mapOf(output!.data as Float32Array, map.dims)
   }
 }

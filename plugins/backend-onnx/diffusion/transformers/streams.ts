@@ -149,7 +149,3 @@ export const feedForward = (
   const active = building.graph.fused("FastGelu", [hidden])
   return linear(building, `${name}.net.2`, active, { rows: width, columns: inner })
 }
-
-/** The rows of a linear layer, as many as its file has. */
-export const rowsIn = ({ file }: PartBuilding, name: string): number =>
-  file.tensor(`${name}.weight`).rows

@@ -1,0 +1,67 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, test } from "vitest"
+import { largestGap } from "../../testing/fixtures.ts"
+import type { Tensor } from "../model.ts"
+import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
+import { openFlux } from "./flux.ts"
+import { mapOf, patched, tokensOf, unpatched } from "./packing.ts"
+import { gapInBytes, latentsOf, noised, type Steps, sourceIn, withModel } from "./testing/draw.ts"
+
+interface Expected {
+  readonly picture: Steps & {
+    readonly prompt: string
+    readonly guidance: number
+    readonly width: number
+    readonly height: number
+  }
+  readonly edit: Steps
+  readonly kontext: Steps & { readonly width: number; readonly height: number }
+}
+
+const tensors = expectedTensors("flux")
+const { picture, edit, kontext } = expectedJson<Expected>("flux")
+
+/** Packed latents of a reference, `[1,S,4C]`, as latents `[1,C,H,W]`. */
+const unpacked = ({ data }: Tensor, [, channels, rows, columns]: readonly number[]): Tensor =>
+  unpatched(mapOf(data, [1, 4 * channels!, rows! / 2, columns! / 2]))
+
+test("draws what FluxPipeline draws, and edits by strength", async () => {
+  await withModel(openFlux, diffusionFolder("flux"), async (model) => {
+    const { width, height, guidance } = picture
+    const condition = await model.encodePrompt(picture.prompt)
+    const noise = unpacked(tensors.floats("picture.noise"), model.latentShape(width, height))
+    const latents = await latentsOf(model, { ...picture, latents: noise, condition, guidance })
+    const packed = tokensOf(patched(latents))
+    expect(largestGap(packed.data, tensors.floats("picture.latents").data)).toBeLessThan(1e-3)
+    expect(gapInBytes(await model.decode(latents), tensors.floats("picture.rgb"))).toBeLessThan(
+      0.75,
+    )
+
+    const { start } = await model.encodeSources([sourceIn("flux", "edit.source")], width, height)
+    const begun = noised(start!, tensors.floats("edit.noise"), edit.sigmas[0]!)
+    const edited = await latentsOf(model, { ...edit, latents: begun, condition, guidance })
+    expect(gapInBytes(await model.decode(edited), tensors.floats("edit.rgb"))).toBeLessThan(0.75)
+  })
+})
+
+test("sees a reference as FluxKontextPipeline does", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-kontext-"))
+  cpSync(diffusionFolder("flux"), folder, { recursive: true })
+  const index = join(folder, "model_index.json")
+  writeFileSync(index, readFileSync(index, "utf8").replace("FluxPipeline", "FluxKontextPipeline"))
+  await withModel(openFlux, folder, async (model) => {
+    const { width, height } = kontext
+    const sources = await model.encodeSources([sourceIn("flux", "kontext.source")], width, height)
+    expect(sources.start).toBeUndefined()
+    const condition = { ...(await model.encodePrompt(picture.prompt)), ...sources.condition }
+    const noise = unpacked(tensors.floats("kontext.noise"), model.latentShape(width, height))
+    const { guidance } = picture
+    const latents = await latentsOf(model, { ...kontext, latents: noise, condition, guidance })
+    expect(gapInBytes(await model.decode(latents), tensors.floats("kontext.rgb"))).toBeLessThan(
+      0.75,
+    )
+  })
+  rmSync(folder, { recursive: true, force: true })
+})

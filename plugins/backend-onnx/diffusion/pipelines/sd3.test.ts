@@ -1,0 +1,39 @@
+import { expect, test } from "vitest"
+import { largestGap } from "../../testing/fixtures.ts"
+import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
+import { openSd3 } from "./sd3.ts"
+import { gapInBytes, latentsOf, noised, type Steps, sourceIn, withModel } from "./testing/draw.ts"
+
+interface Expected {
+  readonly picture: Steps & {
+    readonly prompt: string
+    readonly negative: string
+    readonly guidance: number
+    readonly width: number
+    readonly height: number
+  }
+  readonly edit: Steps
+}
+
+const tensors = expectedTensors("sd3")
+const { picture, edit } = expectedJson<Expected>("sd3")
+
+test("draws what StableDiffusion3Pipeline draws, and edits by strength", async () => {
+  await withModel(openSd3, diffusionFolder("sd3"), async (model) => {
+    const { width, height, guidance } = picture
+    const condition = await model.encodePrompt(picture.prompt)
+    const without = [await model.encodePrompt(picture.negative), guidance] as const
+    const noise = tensors.floats("picture.noise")
+    expect(model.latentShape(width, height)).toEqual(noise.dims)
+    const latents = await latentsOf(model, { ...picture, latents: noise, condition, without })
+    expect(largestGap(latents.data, tensors.floats("picture.latents").data)).toBeLessThan(1e-3)
+    expect(gapInBytes(await model.decode(latents), tensors.floats("picture.rgb"))).toBeLessThan(
+      0.75,
+    )
+
+    const { start } = await model.encodeSources([sourceIn("sd3", "edit.source")], width, height)
+    const begun = noised(start!, tensors.floats("edit.noise"), edit.sigmas[0]!)
+    const edited = await latentsOf(model, { ...edit, latents: begun, condition, without })
+    expect(gapInBytes(await model.decode(edited), tensors.floats("edit.rgb"))).toBeLessThan(0.75)
+  })
+})
