@@ -4,9 +4,11 @@ import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
 import { type ModelHeader, readModelHeader } from "./architectures/model-source.ts"
 import { templateStyle } from "./chat-format/template-style.ts"
+import { imageFamily } from "./diffusion/pipelines/families.ts"
 import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import { windowWithin } from "./generation/kv-bank.ts"
 import type { Precision } from "./onnx/linear.ts"
+import { imageAbilities } from "./open-image.ts"
 import { crossEncoderWindow, makesNoVectors, wrongPrecision } from "./open-rerank.ts"
 import { towerFolder } from "./open-vision-tower.ts"
 import { exportIn } from "./sessions/open-decoder.ts"
@@ -49,6 +51,7 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
       modalities: ["text"],
       capabilities,
     })
+    if (task === "image") return { contextTokens, ...imageAbilities(imageFamily(path).edits) }
     if (task === "embed") {
       // refuses what `open` would; longer texts are read in windows
       const { head, config } = folderEncoder(path, (options ?? {}) as EncoderOptions)

@@ -5,6 +5,7 @@ import { chatCapabilities, makeDescribe } from "./abilities.ts"
 import { exactPrefix, mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { makeEngines, type OnnxDeps } from "./engines.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
+import { openImage } from "./open-image.ts"
 import { makesNoVectors, openRerank } from "./open-rerank.ts"
 import { openVisionTower } from "./open-vision-tower.ts"
 import { failed, type OpenEntry, openDecoderModel, optionsOf, shape } from "./opening.ts"
@@ -61,17 +62,17 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
   } satisfies LoadedModel<"embed">
 })
 
-const openers: Partial<Record<TaskName, OpenEntry>> = {
+const openers: Readonly<Record<TaskName, OpenEntry>> = {
   chat: openChat,
   rerank: openRerank,
   embed: openEmbed,
+  image: openImage,
 }
 
 const openModel = (deps: OnnxDeps): Backend["open"] => {
   const engineOf = makeEngines(deps)
   return <T extends TaskName>(request: OpenRequest<T>) =>
-    (openers[request.task]?.(deps, engineOf, request) ??
-      Effect.fail(failed(`backend-onnx opens no ${request.task} models`))) as Effect.Effect<
+    openers[request.task](deps, engineOf, request) as Effect.Effect<
       LoadedModel<T>,
       ApiError,
       Scope.Scope
@@ -83,7 +84,7 @@ const openModel = (deps: OnnxDeps): Backend["open"] => {
  */
 export const makeOnnxBackend = (deps: OnnxDeps): Backend => ({
   name: "onnx",
-  tasks: ["chat", "embed", "rerank"],
+  tasks: ["chat", "embed", "rerank", "image"],
   check: wrongOptions,
   describe: makeDescribe(deps.settings),
   open: openModel(deps),

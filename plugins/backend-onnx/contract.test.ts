@@ -4,9 +4,12 @@ import type { TaskName } from "../../core/ports/model.ts"
 import {
   chatModelContract,
   embedModelContract,
+  imageModelContract,
   type OpenedModel,
   rerankModelContract,
 } from "../../testing/contracts/model.ts"
+import { drawingModel } from "./diffusion/testing/drawing-model.ts"
+import { imageModelOf } from "./diffusion/testing/local-engine.ts"
 import { thinkingTemplate } from "./testing/chat-templates.ts"
 import { encoderFolder, fixtureFolder } from "./testing/fixtures.ts"
 import { type GgufValue, writeGguf } from "./testing/gguf-writer.ts"
@@ -63,3 +66,17 @@ rerankModelContract(
   "a cross-encoder",
   opened("rerank", () => encoderFolder("xlm-roberta-classifier")),
 )
+
+// a picture that depends on the noise: what the model says is taken for the picture
+const scheduler = new Map([
+  ["_class_name", "FlowMatchEulerDiscreteScheduler"],
+  ["prediction_type", "sample"],
+])
+imageModelContract("a model of another size than asked", async () => ({
+  id: "m",
+  loaded: imageModelOf(drawingModel({ scheduler, multiple: 64 }, { scale: 5, pauses: 2 }).model),
+}))
+imageModelContract("a model that takes no pictures", async () => ({
+  id: "m",
+  loaded: imageModelOf(drawingModel({ scheduler, sources: "none", maxSources: 0 }).model),
+}))

@@ -44,13 +44,14 @@ const megabyte = 2 ** 20
 const specOf = (
   { settings, services }: OnnxDeps,
   { index, of }: Instance,
-  model: Pick<EngineSpec, "kind" | "path" | "precision" | "adapters" | "encoder">,
+  model: Pick<EngineSpec, "kind" | "path" | "precision" | "adapters" | "encoder" | "image"> &
+    Partial<Pick<EngineSpec, "slots">>,
 ): EngineSpec => ({
-  ...model,
   graphs: join(services().dataDir, "graphs"),
   // the first engines get one more where the threads don't divide evenly
   threads: Math.floor((settings.threads + of - 1 - index) / of),
   slots: settings.slots,
+  ...model,
   kvBytes: settings.kvMemoryMb * megabyte,
   prefixCacheBytes: settings.prefixCacheMb * megabyte,
   adapterBytes: settings.adapterMemoryMb * megabyte,
@@ -80,7 +81,8 @@ const resolved = (path: string): Effect.Effect<string, ApiError> =>
 export const makeEngines = (deps: OnnxDeps) => {
   const shared = makeRefCounted<Engine<never, unknown, unknown>, ApiError>()
   return <Job, Event, Info>(
-    { kind, precision, encoder }: Pick<EngineSpec, "kind" | "precision" | "encoder">,
+    model: Pick<EngineSpec, "kind" | "precision" | "encoder" | "image"> &
+      Partial<Pick<EngineSpec, "slots">>,
     request: OpenRequest,
     instance: Instance = { index: 0, of: 1 },
   ): Effect.Effect<OpenedEngine<Job, Event, Info>, ApiError, Scope.Scope> =>
@@ -89,21 +91,17 @@ export const makeEngines = (deps: OnnxDeps) => {
       const adapters = yield* Effect.forEach(request.adapters ?? [], (adapter) =>
         Effect.map(resolved(adapter.path), (found) => ({ id: adapter.id, path: found })),
       )
-      const kept = settled(path, precision)
+      // an image model settles the precision of each part by itself
+      const precision = model.kind === "image" ? model.precision : settled(path, model.precision)
+      const own = { ...model, path, precision, adapters }
       const open = startEngine<Job, Event, Info>({
-        spec: specOf(deps, instance, {
-          kind,
-          path,
-          precision: kept,
-          adapters,
-          ...(encoder && { encoder }),
-        }),
+        spec: specOf(deps, instance, own),
         queue: deps.settings.queue,
         log: deps.services().log,
         progress: (detail) => request.progress(detail),
       }).pipe(Effect.tap((engine) => deps.health.watch(path, engine)))
       const engine = yield* shared.get(
-        JSON.stringify([kind, kept, instance, path, adapters, encoder]),
+        JSON.stringify([own, instance]),
         open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>,
       )
       return { path, engine: engine as unknown as Engine<Job, Event, Info> }

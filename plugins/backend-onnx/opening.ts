@@ -11,7 +11,7 @@ export type OpenEntry = (
   engineOf: EngineOf,
   request: OpenRequest,
 ) => Effect.Effect<
-  LoadedModel<"chat"> | LoadedModel<"embed"> | LoadedModel<"rerank">,
+  LoadedModel<"chat"> | LoadedModel<"embed"> | LoadedModel<"rerank"> | LoadedModel<"image">,
   ApiError,
   Scope.Scope
 >

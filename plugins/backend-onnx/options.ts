@@ -97,8 +97,46 @@ const RerankOptions = Schema.Struct({
   }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(defaultInstruction))),
 })
 
+const ImageOptions = Schema.Struct({
+  precision: precisionOf<Precision>(
+    ["auto", "int8", "int4", "fp32"],
+    "auto",
+    "How the weights of linear layers are kept: as the model's family is best served, in 8 bits, in 4, or 32 for reference.",
+  ),
+  offload: Schema.Boolean.annotate({
+    default: false,
+    description:
+      "Keep only one part of the model in memory at a time (text encoders, denoiser, VAE): slower, as each picture loads them again, one picture at a time.",
+  }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  tileSize: Schema.Int.check(Schema.isBetween({ minimum: 128, maximum: 4_096 }))
+    .annotate({
+      default: 512,
+      description:
+        "Pictures of more pixels on a side are encoded and decoded in overlapping tiles of so many, which bounds the memory that takes.",
+    })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
+  slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 16 }))
+    .annotate({
+      default: 2,
+      description:
+        "Pictures that are made side by side, a step of each in turn; with offload always 1.",
+    })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(2))),
+  queueWaitMs: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 }))
+    .annotate({
+      default: 60_000,
+      description: "How long a request waits for a slot before it is refused with backend_busy.",
+    })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(60_000))),
+})
+
 /** Schemas of a model entry's `options`, by task. */
-export const entryOptions = { chat: ChatOptions, embed: EmbedOptions, rerank: RerankOptions }
+export const entryOptions = {
+  chat: ChatOptions,
+  embed: EmbedOptions,
+  rerank: RerankOptions,
+  image: ImageOptions,
+}
 export type ChatOptions = typeof ChatOptions.Type
 export type EmbedOptions = typeof EmbedOptions.Type
 export type RerankOptions = typeof RerankOptions.Type
@@ -107,7 +145,6 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** Returns what is wrong with an entry's options, `undefined` when nothing is. */
 export const wrongOptions = (task: TaskName, options: Json): string | undefined => {
-  if (task === "image") return "backend-onnx opens chat, embed and rerank models"
   const decoded = Schema.decodeUnknownResult(entryOptions[task] as Schema.Codec<unknown, unknown>, {
     errors: "all",
     onExcessProperty: "error",

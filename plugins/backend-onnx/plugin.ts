@@ -9,7 +9,7 @@ export const plugin = definePlugin<OnnxSettings>({
   name: "backend-onnx",
   api: 1,
   about:
-    "Runs chat, embedding and rerank models on the CPU with ONNX Runtime, from GGUF and safetensors files.",
+    "Runs chat, embedding, rerank and image models on the CPU with ONNX Runtime, from GGUF and safetensors files.",
   settings: OnnxSettings,
   needs: [Tokens.deployment, Tokens.workers, Tokens.clock, Tokens.log],
   provides: [Tokens.backends, Tokens.healthChecks, Tokens.schemaChecker],

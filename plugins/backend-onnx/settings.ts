@@ -13,7 +13,12 @@ export const OnnxSettings = Schema.Struct({
     2,
     "Threads of ONNX Runtime for each open model file; engines of a sentence encoder share them.",
   ),
-  slots: count(1, 64, 16, "Requests that a model works on side by side; embeddings take none."),
+  slots: count(
+    1,
+    64,
+    16,
+    "Requests that a model works on side by side; embeddings take none, image models have an option.",
+  ),
   queue: count(
     0,
     10_000,

@@ -11,4 +11,5 @@ export {
   refusalOf,
   runWhole,
 } from "./model/fixture.ts"
+export { imageModelContract } from "./model/image.ts"
 export { rerankModelContract } from "./model/rerank.ts"

@@ -2,9 +2,15 @@ import { Effect, Stream } from "effect"
 import { expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
 import { recordCall } from "../contracts/model/fixture.ts"
-import { chatModelContract, embedModelContract, rerankModelContract } from "../contracts/model.ts"
+import {
+  chatModelContract,
+  embedModelContract,
+  imageModelContract,
+  rerankModelContract,
+} from "../contracts/model.ts"
 import { fakeChatModel } from "./chat-model.ts"
 import { fakeEmbedModel } from "./embed-model.ts"
+import { fakeImageModel } from "./image-model.ts"
 import { fakeRerankModel } from "./rerank-model.ts"
 
 chatModelContract("the fake", async () => {
@@ -21,6 +27,16 @@ embedModelContract("the fake", async () => {
 
 rerankModelContract("the fake", async () => {
   const { entry, loaded } = fakeRerankModel()
+  return { id: entry.id, loaded }
+})
+
+imageModelContract("the fake", async () => {
+  const { entry, loaded } = fakeImageModel()
+  return { id: entry.id, loaded }
+})
+
+imageModelContract("the fake that edits nothing", async () => {
+  const { entry, loaded } = fakeImageModel({ edits: false })
   return { id: entry.id, loaded }
 })
 

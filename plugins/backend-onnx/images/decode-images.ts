@@ -22,13 +22,14 @@ const decoding = Semaphore.makeUnsafe(atOnce)
 
 /**
  * Returns the pixels of images as a vision tower reads them, decoded in the thread pool. The first
- * that is no image fails the request with 400, naming its place.
+ * that is no image fails the request with 400, naming its place in the request's `field`.
  */
 export const decodeImages = (
   workers: Workers,
   log: Log,
   files: readonly ImageFile[],
   preprocessing: ImagePreprocessing,
+  field = "input",
 ): Effect.Effect<readonly Picture[], ApiError> =>
   Effect.gen(function* () {
     const decoded = yield* Effect.forEach(
@@ -48,7 +49,7 @@ export const decodeImages = (
     )
     return yield* Effect.forEach(decoded, (image, at) => {
       if ("pixels" in image) return Effect.succeed(image)
-      const param = `input[${files[at]!.index}]`
+      const param = `${field}[${files[at]!.index}]`
       return apiError("invalid_request_error", `${param}: the image ${image.refused}`, { param })
     })
   })

@@ -1,4 +1,5 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads"
+import { openImageEngine } from "../diffusion/engine/open-image-engine.ts"
 import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
 import { openDecoderEngine } from "../generation/open-decoder-engine.ts"
 import { guardSessions } from "../onnx/onnx-session.ts"
@@ -81,6 +82,7 @@ const main = async (port: MessagePort): Promise<void> => {
       serve(port, await openEncoderEngine(spec, progress), Number.POSITIVE_INFINITY)
     else if (spec.kind === "vision")
       serve(port, await openVisionEngine(spec, progress), Number.POSITIVE_INFINITY)
+    else if (spec.kind === "image") serve(port, await openImageEngine(spec, progress), spec.slots)
     else serve(port, await openDecoderEngine(spec, progress), spec.slots)
   } catch (cause) {
     post({ type: "unusable", message: textOf(cause) })

@@ -9,9 +9,17 @@ export interface EncoderOptions {
   readonly matryoshka?: boolean | undefined
 }
 
+/** How an image model is opened. */
+export interface ImageEngineOptions {
+  /** Only one part is in memory at a time. */
+  readonly offload: boolean
+  /** Pictures of more pixels on a side are decoded in tiles of so many. */
+  readonly tileSize: number
+}
+
 /** Which model an engine opens, and how. */
 export interface EngineSpec {
-  readonly kind: "decoder" | "encoder" | "vision"
+  readonly kind: "decoder" | "encoder" | "vision" | "image"
   /** A GGUF file, a folder with safetensors, or an ONNX export. */
   readonly path: string
   /** Folder of the cache of built graphs. */
@@ -29,6 +37,7 @@ export interface EngineSpec {
   readonly adapters?: readonly { readonly id: string; readonly path: string }[]
   readonly adapterBytes?: number
   readonly encoder?: EncoderOptions
+  readonly image?: ImageEngineOptions
   /** Draft tokens by prompt lookup when a single sampled request is decoded. */
   readonly speculation: boolean
 }
@@ -90,6 +99,6 @@ export type FromThread<Event, Info> =
 /** Duration of a stage, which any job may report. */
 export interface StageTime {
   readonly type: "time"
-  readonly stage: "queue" | "prefill" | "decode"
+  readonly stage: "queue" | "prefill" | "decode" | "encode" | "denoise"
   readonly durationMs: number
 }

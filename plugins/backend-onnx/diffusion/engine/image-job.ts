@@ -1,0 +1,41 @@
+import type { ImageRequest } from "../../../../core/ports/model.ts"
+import type { StageTime } from "../../worker/protocol.ts"
+import type { Pixels } from "../model.ts"
+
+/** A picture to make, posted to the engine. */
+export interface ImageJobRequest
+  extends Pick<
+    ImageRequest,
+    | "prompt"
+    | "width"
+    | "height"
+    | "steps"
+    | "seed"
+    | "guidanceScale"
+    | "strength"
+    | "adapter"
+    | "previews"
+  > {
+  /** The pictures of an edit. */
+  readonly sources: readonly Pixels[]
+}
+
+/** `picture` comes last, in the size that the model made. */
+export type ImageJobEvent =
+  | StageTime
+  | {
+      readonly type: "step"
+      readonly step: number
+      readonly steps: number
+      readonly preview?: Pixels
+    }
+  | { readonly type: "picture"; readonly picture: Pixels }
+
+/** An open image model, as the main thread sees it. */
+export interface ImageInfo {
+  /** Whether sources are seen in every step, started from, or can't be used. */
+  readonly sources: "seen" | "start" | "none"
+  readonly maxSources: number
+  /** Ids of its LoRAs. */
+  readonly adapters: readonly string[]
+}

@@ -1,0 +1,189 @@
+import type { Condition, EncodedSources, ImageModel, Pixels, Tensor } from "../model.ts"
+import { openSchedule } from "../schedulers/open-schedule.ts"
+import { mixed, type Schedule } from "../schedulers/schedule.ts"
+import type { ImageJobEvent, ImageJobRequest } from "./image-job.ts"
+import { seededNoise } from "./noise.ts"
+
+/** The model, and what all of its jobs share. */
+export interface Painter {
+  readonly model: ImageModel
+  /** The condition of an empty prompt, for guidance. */
+  unprompted(): Promise<Condition>
+}
+
+interface Canvas {
+  readonly width: number
+  readonly height: number
+}
+
+/** What a picture is made from, the same in every step. */
+interface Conditions {
+  readonly prompted: Condition
+  /** Absent: no classifier-free guidance. */
+  readonly unprompted?: Condition | undefined
+  readonly sources?: EncodedSources | undefined
+}
+
+type Pause = () => Promise<void>
+
+const roundedUp = (value: number, multiple: number): number =>
+  Math.ceil(value / multiple) * multiple
+
+/** The number of steps that an edit of some strength runs of those of its request. */
+export const stepsOf = (steps: number, strength: number): number =>
+  strength <= 0 ? 0 : Math.min(steps, Math.max(1, Math.floor(steps * strength)))
+
+const encoded = async (
+  { model, unprompted }: Painter,
+  { prompt, sources, guidanceScale }: ImageJobRequest,
+  { width, height }: Canvas,
+  pause: Pause,
+): Promise<Conditions> => {
+  const prompted = await model.encodePrompt(prompt)
+  await pause()
+  const isGuided = model.info.guidance === "twice" && guidanceScale > 1
+  const without = isGuided ? await unprompted() : undefined
+  if (sources.length === 0) return { prompted, unprompted: without }
+  await pause()
+  return {
+    prompted,
+    unprompted: without,
+    sources: await model.encodeSources(sources, width, height),
+  }
+}
+
+/** Runs the denoiser at one step, twice with classifier-free guidance (Ho and Salimans 2022). */
+const predicted = async (
+  model: ImageModel,
+  { prompted, unprompted, sources }: Conditions,
+  latents: Tensor,
+  timestep: number,
+  { guidanceScale, adapter }: ImageJobRequest,
+  pause: Pause,
+): Promise<Float32Array> => {
+  const seen = sources?.condition ?? {}
+  const run = (condition: Condition) =>
+    model.denoise(latents, timestep, { ...condition, ...seen }, guidanceScale, adapter)
+  const { data } = await run(prompted)
+  if (!unprompted) return data
+  await pause()
+  const { data: plain } = await run(unprompted)
+  return mixed(guidanceScale, data, 1 - guidanceScale, plain)
+}
+
+/** Whether a preview is due after a step: they are spread evenly over those before the last. */
+const isShown = (step: number, steps: number, previews: number): boolean => {
+  const parts = previews + 1
+  return (
+    step < steps && Math.floor((step * parts) / steps) > Math.floor(((step - 1) * parts) / steps)
+  )
+}
+
+interface Start {
+  readonly schedule: Schedule
+  readonly dims: readonly number[]
+  readonly noise: () => Float32Array
+  readonly first: number
+  readonly latents: Float32Array
+}
+
+/** The latents that the first step sees. */
+const started = (
+  model: ImageModel,
+  request: ImageJobRequest,
+  conditions: Conditions,
+  canvas: Canvas,
+): Start => {
+  const { info } = model
+  const dims = model.latentShape(canvas.width, canvas.height)
+  const length = dims.reduce((product, size) => product * size, 1)
+  const draw = seededNoise(request.seed)
+  const noise = () => draw(length)
+  const { steps, strength = 1 } = request
+  const tokens = model.tokensIn(dims)
+  const shift = info.shiftOf?.(tokens, steps)
+  const schedule = openSchedule(info.scheduler, {
+    steps,
+    tokens,
+    ...(shift !== undefined && { shift }),
+    ...(info.evenSigmas && { evenSigmas: true }),
+  })
+  const own = noise()
+  const source = conditions.sources?.start
+  const first = source ? steps - stepsOf(steps, strength) : 0
+  if (!source || (first === 0 && strength >= 1)) {
+    const latents = own.map((value) => value * schedule.noiseScale)
+    return { schedule, dims, noise, first: 0, latents }
+  }
+  const latents = first === steps ? source.data : schedule.noised(source.data, own, first)
+  return { schedule, dims, noise, first, latents }
+}
+
+const requireFinite = (latents: Float32Array): void => {
+  if (!latents.every(Number.isFinite))
+    throw new Error("the denoiser's numbers went out of bounds: use a higher precision")
+}
+
+const previewOf = (model: ImageModel, latents: Tensor, pause: Pause): Promise<Pixels> =>
+  model.preview ? model.preview(latents) : model.decode(latents, pause)
+
+const denoised = async (
+  { model }: Painter,
+  request: ImageJobRequest,
+  conditions: Conditions,
+  { schedule, dims, noise, first, latents: from }: Start,
+  emit: (event: ImageJobEvent) => void,
+  pause: Pause,
+): Promise<Tensor> => {
+  let latents = from
+  const steps = schedule.timesteps.length - first
+  for (let index = first; index < schedule.timesteps.length; index++) {
+    const input = { data: schedule.input(latents, index), dims }
+    const timestep = schedule.timesteps[index]!
+    const output = await predicted(model, conditions, input, timestep, request, pause)
+    const next = schedule.next(latents, output, index, noise)
+    latents = next.latents
+    requireFinite(latents)
+    const step = index - first + 1
+    await pause()
+    const preview = isShown(step, steps, request.previews ?? 0)
+      ? await previewOf(model, { data: next.estimate, dims }, pause)
+      : undefined
+    emit({ type: "step", step, steps, ...(preview && { preview }) })
+  }
+  return { data: latents, dims }
+}
+
+/**
+ * Makes one picture: encodes the prompt and the sources, denoises, decodes. It pauses between the
+ * runs of the model, where others have their turn. The same request gives the same bytes, whoever
+ * runs beside it: nothing is shared but the model.
+ */
+export const paint = async (
+  painter: Painter,
+  request: ImageJobRequest,
+  emit: (event: ImageJobEvent) => void,
+  pause: Pause,
+): Promise<void> => {
+  const { model } = painter
+  const { multiple } = model.info
+  const canvas = {
+    width: roundedUp(request.width, multiple),
+    height: roundedUp(request.height, multiple),
+  }
+  let sinceMs = performance.now()
+  const stage = (name: "encode" | "denoise" | "decode") => {
+    const nowMs = performance.now()
+    emit({ type: "time", stage: name, durationMs: nowMs - sinceMs })
+    sinceMs = nowMs
+  }
+  const conditions = await encoded(painter, request, canvas, pause)
+  stage("encode")
+  await pause()
+  const start = started(model, request, conditions, canvas)
+  const latents = await denoised(painter, request, conditions, start, emit, pause)
+  stage("denoise")
+  const picture = await model.decode(latents, pause)
+  stage("decode")
+  emit({ type: "picture", picture })
+}
