@@ -40,6 +40,7 @@ export const referenceCondition = (maps: readonly Tensor[], places: Places): Con
 
 interface Rotation {
   readonly size: string
+  readonly among: Tensor | undefined
   readonly cos: Tensor
   readonly sin: Tensor
 }
@@ -50,21 +51,23 @@ interface Rotation {
  * patches `[1,C,H,W]`.
  */
 export const tokenDenoiser = (part: AdaptedPart, places: Places) => {
-  // the same in all steps of a picture
-  const rotations = new WeakMap<Condition, Rotation>()
+  // the same in all steps of a picture; by the context, as conditions are joined anew in each
+  const rotations = new WeakMap<Tensor, Rotation>()
   const rotationOf = (condition: Condition, { dims }: Tensor): Rotation => {
     const size = dims.join("x")
-    const known = rotations.get(condition)
-    if (known?.size === size) return known
+    const context = condition.context!
+    const known = rotations.get(context)
+    if (known?.size === size && known.among === condition.places) return known
     const positions = [
-      ...Array.from({ length: condition.context!.dims[1]! }, (_, token) => places.text(token)),
+      ...Array.from({ length: context.dims[1]! }, (_, token) => places.text(token)),
       ...gridPositions(dims[2]!, dims[3]!, places.image),
       ...(condition.places ? rowsOf(condition.places) : []),
     ]
     const { cos, sin } = axialTables(positions, places.axes, places.theta)
     const shape = [positions.length, cos.length / positions.length]
-    const made = { size, cos: { data: cos, dims: shape }, sin: { data: sin, dims: shape } }
-    rotations.set(condition, made)
+    const among = condition.places
+    const made = { size, among, cos: { data: cos, dims: shape }, sin: { data: sin, dims: shape } }
+    rotations.set(context, made)
     return made
   }
   return async (
