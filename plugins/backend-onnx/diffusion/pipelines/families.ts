@@ -2,6 +2,10 @@ import { join } from "node:path"
 import { explaining, Unsupported } from "../../weights/model-file-error.ts"
 import { openPipelineFolder } from "../folder/pipeline-folder.ts"
 import type { OpenImageModel } from "../model.ts"
+import { openFlux } from "./flux.ts"
+import { openFlux2 } from "./flux2.ts"
+import { openSd3 } from "./sd3.ts"
+import { openStableDiffusion } from "./stable-diffusion.ts"
 
 /** A family of image models. */
 export interface ImageFamily {
@@ -11,7 +15,14 @@ export interface ImageFamily {
 }
 
 /** By the `_class_name` of model_index.json. */
-const families: Readonly<Record<string, ImageFamily>> = {}
+const families: Readonly<Record<string, ImageFamily>> = {
+  StableDiffusionPipeline: { open: openStableDiffusion, edits: true },
+  LatentConsistencyModelPipeline: { open: openStableDiffusion, edits: true },
+  StableDiffusion3Pipeline: { open: openSd3, edits: true },
+  FluxPipeline: { open: openFlux, edits: true },
+  FluxKontextPipeline: { open: openFlux, edits: true },
+  Flux2KleinPipeline: { open: openFlux2, edits: true },
+}
 
 /** The family of a folder in the layout of diffusers. Throws `ModelFileError`. */
 export const imageFamily = (path: string): ImageFamily => {

@@ -1,0 +1,85 @@
+import { expect, test } from "vitest"
+import { largestGap } from "../../testing/fixtures.ts"
+import type { Condition, ImageModel, Tensor } from "../model.ts"
+import { openSchedule } from "../schedulers/open-schedule.ts"
+import { mixed } from "../schedulers/schedule.ts"
+import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
+import { openStableDiffusion } from "./stable-diffusion.ts"
+import { gapInBytes, sourceIn, withModel } from "./testing/draw.ts"
+
+interface Expected {
+  readonly picture: {
+    readonly prompt: string
+    readonly steps: number
+    readonly guidance: number
+    readonly width: number
+    readonly height: number
+  }
+}
+
+/** Conditions with the prompt and without, as far as the model has guidance. */
+const conditionsOf = async (model: ImageModel, prompt: string) => {
+  const own = await model.encodePrompt(prompt)
+  return model.info.guidance === "twice" ? [own, await model.encodePrompt("")] : [own]
+}
+
+/** Steps of the model's own schedule from `first` on, with the noise of the reference. */
+const drawn = async (
+  model: ImageModel,
+  [own, without]: readonly Condition[],
+  { steps, guidance }: Expected["picture"],
+  { dims, data }: Tensor,
+  { first = 0, noises = [] }: { readonly first?: number; readonly noises?: Float32Array[] } = {},
+): Promise<Tensor> => {
+  const schedule = openSchedule(model.info.scheduler, { steps, tokens: model.tokensIn(dims) })
+  let latents = first === 0 ? data.map((value) => value * schedule.noiseScale) : data
+  for (let step = first; step < steps; step++) {
+    const run = async (condition: Condition) => {
+      const input = { dims, data: schedule.input(latents, step) }
+      return (await model.denoise(input, schedule.timesteps[step]!, condition, guidance)).data
+    }
+    const wanted = await run(own!)
+    const output = without ? mixed(guidance, wanted, 1 - guidance, await run(without)) : wanted
+    latents = schedule.next(latents, output, step, () => noises.shift()!).latents
+  }
+  return { dims, data: latents }
+}
+
+test("draws what StableDiffusionPipeline draws, and edits by strength", async () => {
+  const tensors = expectedTensors("sd")
+  const { picture } = expectedJson<Expected>("sd")
+  await withModel(openStableDiffusion, diffusionFolder("sd"), async (model) => {
+    const { prompt, width, height, steps } = picture
+    const conditions = await conditionsOf(model, prompt)
+    const noise = tensors.floats("picture.noise")
+    expect(model.latentShape(width, height)).toEqual(noise.dims)
+    const latents = await drawn(model, conditions, picture, noise)
+    expect(largestGap(latents.data, tensors.floats("picture.latents").data)).toBeLessThan(1e-3)
+    const rgb = tensors.floats("picture.rgb")
+    expect(gapInBytes(await model.decode(latents), rgb)).toBeLessThan(0.75)
+
+    const { start } = await model.encodeSources([sourceIn("sd", "edit.source")], width, height)
+    const schedule = openSchedule(model.info.scheduler, { steps, tokens: 1 })
+    // a strength of 0.7 runs the last 2 of 4 steps
+    const first = 2
+    const { data } = tensors.floats("edit.noise")
+    const begun = { dims: noise.dims, data: schedule.noised(start!.data, data, first) }
+    const edited = await drawn(model, conditions, picture, begun, { first })
+    expect(gapInBytes(await model.decode(edited), tensors.floats("edit.rgb"))).toBeLessThan(0.75)
+  })
+})
+
+test("draws what a model draws that takes its guidance, with noise on the way", async () => {
+  const tensors = expectedTensors("lcm")
+  const { picture } = expectedJson<Expected>("lcm")
+  await withModel(openStableDiffusion, diffusionFolder("lcm"), async (model) => {
+    expect(model.info.guidance).toBe("input")
+    const conditions = await conditionsOf(model, picture.prompt)
+    const noises = [0, 1, 2].map((step) => tensors.floats(`picture.drawn.${step}`).data)
+    const noise = tensors.floats("picture.noise")
+    const latents = await drawn(model, conditions, picture, noise, { noises })
+    expect(largestGap(latents.data, tensors.floats("picture.latents").data)).toBeLessThan(1e-3)
+    const rgb = tensors.floats("picture.rgb")
+    expect(gapInBytes(await model.decode(latents), rgb)).toBeLessThan(0.75)
+  })
+})
