@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -10,6 +10,8 @@ import { buildFlux2Transformer, flux2Config } from "../transformers/flux2-transf
 import { axialTables, gridPositions } from "../transformers/rotary-positions.ts"
 import { buildSd3Transformer, sd3Config } from "../transformers/sd3-transformer.ts"
 import { diffusionFolder, expectedTensors, partConfig } from "../transformers/testing/run-part.ts"
+import { unetConfig } from "../unet/unet-config.ts"
+import { buildUnet } from "../unet/unet-graph.ts"
 import { type AdaptedPart, openAdapted } from "./adapted-parts.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-loras-"))
@@ -17,8 +19,8 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 
 type Feeds = Parameters<AdaptedPart["run"]>[0]
 
-const inputOf = (family: string, name: string) => {
-  const { data, dims } = expectedTensors(family).floats(`transformer.${name}`)
+const inputOf = (family: string, name: string, part = "transformer") => {
+  const { data, dims } = expectedTensors(family).floats(`${part}.${name}`)
   return floats(data, dims)
 }
 
@@ -41,9 +43,9 @@ interface Family {
   feeds(): Feeds
 }
 
-const graphOf = (family: string, build: PartGraph["build"]): PartGraph => ({
-  name: "transformer",
-  path: diffusionFolder(family, "transformer"),
+const graphOf = (family: string, build: PartGraph["build"], name = "transformer"): PartGraph => ({
+  name,
+  path: diffusionFolder(family, name),
   key: [family],
   build,
 })
@@ -52,7 +54,18 @@ const flux = fluxConfig(partConfig("flux", "transformer"))
 const flux2 = flux2Config(partConfig("flux2", "transformer"))
 const sd3 = sd3Config(partConfig("sd3", "transformer"))
 
+const unet = unetConfig(partConfig("sd", "unet"))
+
 const families: readonly Family[] = [
+  {
+    name: "sd",
+    graph: graphOf("sd", (building) => buildUnet(building, unet), "unet"),
+    feeds: () => ({
+      latents: inputOf("sd", "latents", "unet"),
+      context: inputOf("sd", "context", "unet"),
+      timestep: floats(Float32Array.of(521), [1]),
+    }),
+  },
   {
     name: "sd3",
     graph: graphOf("sd3", (building) => buildSd3Transformer(building, sd3)),
@@ -113,6 +126,21 @@ const partsOf = (
     progress: () => {},
   })
 
+const zeroTensors = (shapes: Readonly<Record<string, readonly number[]>>): Buffer => {
+  let end = 0
+  const header = Object.fromEntries(
+    Object.entries(shapes).map(([name, shape]) => {
+      const from = end
+      end += shape.reduce((product, size) => product * size, 4)
+      return [name, { dtype: "F32", shape, data_offsets: [from, end] }]
+    }),
+  )
+  const json = Buffer.from(JSON.stringify(header))
+  const length = Buffer.alloc(8)
+  length.writeBigUInt64LE(BigInt(json.length))
+  return Buffer.concat([length, json, Buffer.alloc(end)])
+}
+
 const loraFile = (family: string, name: string): string =>
   diffusionFolder("lora", family, `${name}.safetensors`)
 
@@ -160,19 +188,95 @@ describe.each(families)("LoRAs of $name", ({ name, graph, feeds }) => {
   })
 })
 
-describe("what doesn't fit is refused when the model opens", () => {
-  const sd3 = families[0]!
-  const opened = (path: string, bytes?: number) =>
-    openAdapted(partsOf([{ id: "style", path }], bytes), { denoiser: sd3.graph })
+test("a part that was closed and loaded again gives the same bytes", async () => {
+  const { name, graph, feeds } = families[0]!
+  const adapters = [{ id: "peft", path: loraFile(name, "peft") }]
+  const outputOf = async (offload: boolean) => {
+    const parts = new Parts({ ...partsOf(adapters).host, offload })
+    const { parts: opened } = await openAdapted(parts, { denoiser: graph })
+    const other = await parts.open(families[1]!.graph)
+    if (offload) await other.inputs()
+    const { output } = await opened.denoiser.run(feeds(), { id: "peft", strength: 1 })
+    await parts.close()
+    return output!.data
+  }
+  expect(await outputOf(true)).toEqual(await outputOf(false))
+})
 
-  test("layers that the model doesn't have", async () => {
+describe("what doesn't fit is refused when the model opens", () => {
+  const opened = (path: string, bytes?: number) =>
+    openAdapted(partsOf([{ id: "style", path }], bytes), { denoiser: families[0]!.graph })
+
+  /** A LoRA of these tensors, full of zeros. */
+  const written = (name: string, shapes: Readonly<Record<string, readonly number[]>>): string => {
+    const path = join(root, `${name}.safetensors`)
+    writeFileSync(path, zeroTensors(shapes))
+    return path
+  }
+  const down = (layer: string, ...shape: number[]) => ({ [`${layer}.lora_down.weight`]: shape })
+  const up = (layer: string, ...shape: number[]) => ({ [`${layer}.lora_up.weight`]: shape })
+
+  test.each([
+    [
+      "a convolution",
+      { ...down("lora_unet_conv_in", 2, 4, 3, 3), ...up("lora_unet_conv_in", 8, 2, 1, 1) },
+      "it adapts the layer 'conv_in', and the model's denoiser has no linear layer of this name",
+    ],
+    [
+      "a text encoder",
+      down("lora_te_text_model_encoder_layers_0_mlp_fc1", 2, 16),
+      "it adapts 'text_model_encoder_layers_0_mlp_fc1' of the text encoder, which takes no adapters in this model. Name a LoRA of the denoiser alone",
+    ],
+    [
+      "a layer of another width",
+      {
+        ...down("lora_unet_mid_block_attentions_0_proj_in", 2, 320),
+        ...up("lora_unet_mid_block_attentions_0_proj_in", 320, 2),
+      },
+      "the tensor 'lora_unet_mid_block_attentions_0_proj_in.lora_down.weight' is 2 x 320, its configuration asks for 2 x 16",
+    ],
+    [
+      "half a layer",
+      down("lora_unet_mid_block_attentions_0_proj_in", 2, 16),
+      "its layer 'mid_block_attentions_0_proj_in' has one matrix of a LoRA without the other",
+    ],
+    [
+      "too many ranks",
+      {
+        ...down("lora_unet_mid_block_attentions_0_proj_in", 300, 16),
+        ...up("lora_unet_mid_block_attentions_0_proj_in", 16, 300),
+      },
+      "has the rank 300, the most is 256",
+    ],
+    [
+      "another method",
+      { "lora_unet_mid_block_attentions_0_proj_in.hada_w1_a": [16, 2] },
+      "it has the tensor 'lora_unet_mid_block_attentions_0_proj_in.hada_w1_a', which is none of a plain LoRA",
+    ],
+    [
+      "a layer by two names",
+      {
+        ...down("lora_unet_mid_block_attentions_0_proj_in", 2, 16),
+        ...up("lora_unet_mid_block_attentions_0_proj_in", 16, 2),
+        ...down("unet.mid_block.attentions.0.proj_in", 2, 16),
+        ...up("unet.mid_block.attentions.0.proj_in", 16, 2),
+      },
+      "it adapts the layer 'mid_block.attentions.0.proj_in' twice",
+    ],
+    ["nothing", {}, "it holds no tensor of an adapter"],
+  ])("%s", async (name, shapes, message) => {
+    const path = written(name.replaceAll(" ", "-"), shapes as Record<string, readonly number[]>)
+    await expect(opened(path)).rejects.toThrow(message)
+  })
+
+  test("a LoRA of another model", async () => {
     await expect(opened(loraFile("flux", "peft"))).rejects.toThrow(
       /peft\.safetensors: it adapts the layer '[\w.]+', and the model's denoiser has no linear layer of this name/,
     )
   })
 
   test("more memory than there may be", async () => {
-    await expect(opened(loraFile("sd3", "peft"), 1000)).rejects.toThrow(
+    await expect(opened(loraFile("sd", "peft"), 1000)).rejects.toThrow(
       "with it the adapters of the model take 1 MB, the most is 0. Raise adapterMemoryMb",
     )
   })
