@@ -4,7 +4,7 @@ import { expect, vi } from "vitest"
 /** Starts a batch of requests, named by their `custom_id`. Returns its id. */
 export const startBatch = async (
   client: OpenAI,
-  endpoint: "/v1/chat/completions" | "/v1/embeddings",
+  endpoint: OpenAI.BatchCreateParams["endpoint"],
   bodies: Readonly<Record<string, object>>,
 ): Promise<string> => {
   const lines = Object.entries(bodies).map(([custom_id, body]) =>

@@ -132,14 +132,16 @@ export type EditBody = typeof EditBody.Type
 
 export type ImageBody = GenerationBody | EditBody
 
-const { image: _, images: __, ...fields } = Edit.fields
+const { image: _, images: __, n: ___, response_format: ____, ...fields } = Edit.fields
 
-/** The fields of a form, as the official client sends them: numbers and booleans as text. */
+/**
+ * The fields of a form, as the official client sends them: numbers and booleans as text. Those of
+ * one value are left out: generated clients can't write them into forms.
+ */
 export const EditForm = Schema.Struct({
   ...fields,
-  image: optional(fileField).annotate({ description: "The file to change." }),
-  "image[]": optional(Schema.Array(fileField)).annotate({
-    description: `1 to ${maxSources} files: the one to change, then others to take things from.`,
+  image: Schema.Array(fileField).annotate({
+    description: `1 to ${maxSources} files: the one to change, then others to take things from. Also as \`image[]\`.`,
   }),
 }).annotate({ identifier: "ImageEditForm" })
 

@@ -78,7 +78,7 @@ export const ModelConfig = Schema.Struct({
   capabilities: withDefault(
     strings,
     [],
-    "chat, embeddings or rerank, and what the model can do besides: tool_use, thinking, vision, structured_output, prompt_caching; what it lacks is not shown.",
+    "chat, embeddings, rerank or image_generation, and what the model can do besides: tool_use, thinking, vision, structured_output, prompt_caching, image_editing; what it lacks is not shown.",
   ),
   price: withDefault(PriceConfig, {}),
   backend: Schema.String.annotate({
@@ -90,7 +90,7 @@ export const ModelConfig = Schema.Struct({
       Schema.isMaxLength(64, { message: "must hold at most 64 adapters" }),
     ),
     [],
-    "LoRAs of a chat model, or the vision tower by which an embed model takes images.",
+    "LoRAs of a chat or image model, or the vision tower by which an embed model takes images.",
   ),
   options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}, "For the backend."),
 }).annotate({ identifier: "Model" })

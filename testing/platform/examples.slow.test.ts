@@ -38,6 +38,7 @@ it("every example of /openapi.json is answered", async () => {
   expect(sent).toEqual(
     expect.arrayContaining([
       ...["chatCompletions", "embeddings", "rerank", "rerankV2"],
+      ...["imagesGenerations", "imagesEdits"],
       ...["uploadsCreate", "webhooksCreate"],
     ]),
   )
