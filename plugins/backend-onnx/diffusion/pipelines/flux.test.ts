@@ -7,7 +7,15 @@ import type { Tensor } from "../model.ts"
 import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
 import { openFlux } from "./flux.ts"
 import { mapOf, patched, tokensOf, unpatched } from "./packing.ts"
-import { gapInBytes, latentsOf, noised, type Steps, sourceIn, withModel } from "./testing/draw.ts"
+import {
+  gapInBytes,
+  latentsOf,
+  noised,
+  type Steps,
+  scheduled,
+  sourceIn,
+  withModel,
+} from "./testing/draw.ts"
 
 interface Expected {
   readonly picture: Steps & {
@@ -30,6 +38,7 @@ const unpacked = ({ data }: Tensor, [, channels, rows, columns]: readonly number
 test("draws what FluxPipeline draws, and edits by strength", async () => {
   await withModel(openFlux, diffusionFolder("flux"), async (model) => {
     const { width, height, guidance } = picture
+    expect(largestGap(scheduled(model, picture, 3), picture.timesteps)).toBeLessThan(1e-3)
     const condition = await model.encodePrompt(picture.prompt)
     const noise = unpacked(tensors.floats("picture.noise"), model.latentShape(width, height))
     const latents = await latentsOf(model, { ...picture, latents: noise, condition, guidance })
@@ -53,6 +62,7 @@ test("sees a reference as FluxKontextPipeline does", async () => {
   writeFileSync(index, readFileSync(index, "utf8").replace("FluxPipeline", "FluxKontextPipeline"))
   await withModel(openFlux, folder, async (model) => {
     const { width, height } = kontext
+    expect(largestGap(scheduled(model, kontext, 3), kontext.timesteps)).toBeLessThan(1e-3)
     const sources = await model.encodeSources([sourceIn("flux", "kontext.source")], width, height)
     expect(sources.start).toBeUndefined()
     const condition = { ...(await model.encodePrompt(picture.prompt)), ...sources.condition }

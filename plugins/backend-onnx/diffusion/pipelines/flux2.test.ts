@@ -2,9 +2,17 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, test } from "vitest"
+import { largestGap } from "../../testing/fixtures.ts"
 import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
 import { empiricalShift, openFlux2 } from "./flux2.ts"
-import { gapInBytes, latentsOf, type Steps, sourceIn, withModel } from "./testing/draw.ts"
+import {
+  gapInBytes,
+  latentsOf,
+  type Steps,
+  scheduled,
+  sourceIn,
+  withModel,
+} from "./testing/draw.ts"
 
 const tensors = expectedTensors("flux2")
 const { picture, guided } = expectedJson<{
@@ -20,6 +28,7 @@ const latents = tensors.floats("picture.noise")
 test("draws what Flux2KleinPipeline draws, with none, one and three references", async () => {
   await withModel(openFlux2, diffusionFolder("flux2"), async (model) => {
     const { width, height } = picture
+    expect(largestGap(scheduled(model, picture, 3), picture.timesteps)).toBeLessThan(1e-3)
     expect(model.latentShape(width, height)).toEqual(latents.dims)
     expect(model.info.guidance).toBe("none")
     const prompt = await model.encodePrompt(picture.prompt)

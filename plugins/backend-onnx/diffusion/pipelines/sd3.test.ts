@@ -2,7 +2,15 @@ import { expect, test } from "vitest"
 import { largestGap } from "../../testing/fixtures.ts"
 import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
 import { openSd3 } from "./sd3.ts"
-import { gapInBytes, latentsOf, noised, type Steps, sourceIn, withModel } from "./testing/draw.ts"
+import {
+  gapInBytes,
+  latentsOf,
+  noised,
+  type Steps,
+  scheduled,
+  sourceIn,
+  withModel,
+} from "./testing/draw.ts"
 
 interface Expected {
   readonly picture: Steps & {
@@ -21,6 +29,7 @@ const { picture, edit } = expectedJson<Expected>("sd3")
 test("draws what StableDiffusion3Pipeline draws, and edits by strength", async () => {
   await withModel(openSd3, diffusionFolder("sd3"), async (model) => {
     const { width, height, guidance } = picture
+    expect(largestGap(scheduled(model, picture, 3), picture.timesteps)).toBeLessThan(1e-3)
     const condition = await model.encodePrompt(picture.prompt)
     const without = [await model.encodePrompt(picture.negative), guidance] as const
     const noise = tensors.floats("picture.noise")

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Condition, ImageModel, OpenImageModel, Pixels, Tensor } from "../../model.ts"
+import { openSchedule } from "../../schedulers/open-schedule.ts"
 import { expectedTensors } from "../../transformers/testing/run-part.ts"
 
 /** The steps of a reference: noise levels, one more than timesteps. */
@@ -43,6 +44,21 @@ export const withModel = async <A>(
 export const sourceIn = (family: string, name: string): Pixels => {
   const { bytes, dims } = expectedTensors(family).bytes(name)
   return { data: bytes, width: dims[1]!, height: dims[0]! }
+}
+
+/** The timesteps that the engine would run for a picture. */
+export const scheduled = (
+  { info, tokensIn, latentShape }: ImageModel,
+  { width, height }: { readonly width: number; readonly height: number },
+  steps: number,
+): readonly number[] => {
+  const tokens = tokensIn(latentShape(width, height))
+  const shift = info.shiftOf?.(tokens, steps)
+  const { timesteps } = openSchedule(info.scheduler, {
+    ...{ steps, tokens, evenSigmas: info.evenSigmas === true },
+    ...(shift !== undefined && { shift }),
+  })
+  return timesteps
 }
 
 interface Drawing extends Steps {
