@@ -31,6 +31,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "model-minilm-reranker": () => import("./model-minilm-reranker/plugin.ts"),
   "model-minilm-vision": () => import("./model-minilm-vision/plugin.ts"),
   "queue-postgres": () => import("./queue-postgres/plugin.ts"),
+  "safety-images": () => import("./safety-images/plugin.ts"),
   "signing-keys": () => import("./signing-keys/plugin.ts"),
   "storage-disk": () => import("./storage-disk/plugin.ts"),
   "webhook-http": () => import("./webhook-http/plugin.ts"),

@@ -10,6 +10,7 @@ const suites: Readonly<Record<string, readonly [file: string, ...called: string[
   idempotency: ["idempotency", "idempotencyContract"],
   identity: ["identity", "identityContract"],
   sessions: ["identity", "identityContract"],
+  imageSafety: ["image-safety", "imageSafetyContract"],
   queue: ["queue", "queueContract"],
   storage: ["storage", "storageContract"],
   webhook: ["webhook", "webhookContract"],

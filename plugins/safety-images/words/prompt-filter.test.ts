@@ -1,0 +1,115 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { parseTerm, type Term } from "./lists.ts"
+import { type Category, makePromptFilter } from "./prompt-filter.ts"
+import { readLists } from "./read-lists.ts"
+
+const folder = join(import.meta.dirname, "..")
+const lists = await readLists(join(folder, "lists"))
+const filter = makePromptFilter(lists)
+const linesOf = (name: string) =>
+  readFileSync(join(folder, "fixtures", name), "utf8")
+    .split("\n")
+    .filter(Boolean)
+
+const terms = (...lines: string[]) => lines.map(parseTerm) as readonly Term[]
+
+describe("the filter", () => {
+  it("refuses under 1 % of harmless prompts", () => {
+    const prompts = linesOf("harmless.txt")
+    expect(prompts.length).toBeGreaterThan(500)
+    const refused = prompts.filter((prompt) => filter.categoriesOf(prompt).length > 0)
+    expect(refused.length, refused.join("\n")).toBeLessThan(prompts.length / 100)
+  })
+
+  it("misses under 5 % of harmful spellings, and names their categories", () => {
+    const spellings = linesOf("harmful.txt").map((line) => /^(\w+): (.*)$/.exec(line)!.slice(1))
+    expect(spellings.length).toBeGreaterThan(200)
+    const missed = spellings.filter(
+      ([category, prompt]) => !filter.categoriesOf(prompt!).includes(category as Category),
+    )
+    expect(missed.length, missed.join("\n")).toBeLessThan(spellings.length / 20)
+  })
+
+  it("finds what is hidden in a long text", () => {
+    const long = "a quiet village by the sea, soft light, ".repeat(45)
+    expect(filter.categoriesOf(long)).toEqual([])
+    expect(filter.categoriesOf(`${long}n.u.d.e ${long}`)).toEqual(["nsfw"])
+  })
+
+  it("takes words of a child and sexual words together as minors, the gravest first", () => {
+    expect(filter.categoriesOf("a child on a swing")).toEqual([])
+    expect(filter.categoriesOf("a sexy car")).toEqual([])
+    expect(filter.categoriesOf("a sexy woman")).toEqual(["nsfw"])
+    expect(filter.categoriesOf("a sexy teen")).toEqual(["minors"])
+    expect(filter.categoriesOf("aged 15, sexy")).toEqual(["minors"])
+    expect(filter.categoriesOf("aged 51, sexy")).toEqual([])
+    expect(filter.categoriesOf("naked child")).toEqual(["minors", "nsfw"])
+  })
+})
+
+describe("the lists of an operator", () => {
+  const none = {
+    minors: [],
+    ages: [],
+    nsfw: [],
+    people: [],
+    gore: [],
+    public_figures: [],
+    allowed: [],
+  }
+  it("are all that is refused", () => {
+    const own = makePromptFilter({ ...none, nsfw: terms("durian", "rotten*", "*stink*") })
+    for (const prompt of ["a durian", "dur1an", "d u r i a n", "rottenness", "unstinking"])
+      expect(own.categoriesOf(prompt), prompt).toEqual(["nsfw"])
+    for (const prompt of ["a naked man", "durianism", "unrotten"])
+      expect(own.categoriesOf(prompt), prompt).toEqual([])
+  })
+
+  it("have weights that add up, each term once", () => {
+    const own = makePromptFilter({ ...none, nsfw: terms("durian = 0.5", "jackfruit = 0.5") })
+    expect(own.categoriesOf("durian durian durian")).toEqual([])
+    expect(own.categoriesOf("durian and jackfruit")).toEqual(["nsfw"])
+  })
+
+  it("allow phrases, only where these cover all of a term, and never those of minors", () => {
+    const allowing = makePromptFilter(lists, terms("nude figure study", "child porn"))
+    expect(filter.categoriesOf("nude figure study in charcoal")).toEqual(["nsfw"])
+    expect(allowing.categoriesOf("nude figure study in charcoal")).toEqual([])
+    expect(allowing.categoriesOf("nude figure study of a nude")).toEqual(["nsfw"])
+    expect(allowing.categoriesOf("child porn")).toEqual(["minors"])
+  })
+})
+
+describe("a name", () => {
+  const own = makePromptFilter({
+    ...lists,
+    public_figures: terms("ann example", "bob of samples"),
+  })
+  it.each([
+    "Ann Example",
+    "example, ann",
+    "annexample",
+    "Ann B. Example",
+    "@Ann_Example",
+    "ann exampel",
+    "4nn 3xample",
+    "Bob of Samples",
+  ])("is found as %s", (prompt) => {
+    expect(own.categoriesOf(prompt)).toEqual(["public_figures"])
+  })
+
+  it.each(["an example", "ann", "ann of examples", "example of ann"])("is not in: %s", (prompt) => {
+    expect(own.categoriesOf(prompt)).toEqual([])
+  })
+})
+
+describe("a term", () => {
+  it.each(["", "= 1", "a*b", "*start", "word = 0", "word = 2", "word = x", "a = 1 = 2", "$$$"])(
+    "is refused: %j",
+    (line) => {
+      expect(parseTerm(line)).toEqual(expect.any(String))
+    },
+  )
+})

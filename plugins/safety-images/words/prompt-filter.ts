@@ -1,0 +1,106 @@
+import { ageIn } from "./age.ts"
+import { allowedIn } from "./allowed.ts"
+import type { Term } from "./lists.ts"
+import { type Found, type List, Matcher } from "./matcher.ts"
+
+export const categories = ["minors", "public_figures", "nsfw"] as const
+export type Category = (typeof categories)[number]
+
+/** The lists, by the names of their files. */
+export const listNames = [
+  "minors",
+  "ages",
+  "nsfw",
+  "people",
+  "gore",
+  "public_figures",
+  "allowed",
+] as const
+export type ListName = (typeof listNames)[number]
+export type Lists = Readonly<Record<ListName, readonly Term[]>>
+
+/** A sexual word beside one for a child counts from this on, though it may be harmless alone. */
+const suggestive = 0.5
+
+interface Scores {
+  readonly of: (list: ListName) => number
+}
+
+/** The sum of the weights of the different terms found; `people` counts once, as they are many. */
+const scoresOf = (
+  { hits }: Found<ListName>,
+  counts: (from: number, to: number) => boolean,
+): Scores => {
+  // by their words: lists of two languages share some
+  const terms = new Map<ListName, Map<string, number>>()
+  for (const { list, term, from, to } of hits) {
+    if (!counts(from, to)) continue
+    const key = term.words.map(({ word }) => word).join(" ")
+    terms.set(list, (terms.get(list) ?? new Map()).set(key, term.weight))
+  }
+  return {
+    of: (list) => {
+      const weights = [...(terms.get(list)?.values() ?? [])]
+      return list === "people"
+        ? Math.max(0, ...weights)
+        : weights.reduce((sum, weight) => sum + weight, 0)
+    },
+  }
+}
+
+// sums of decimals
+const reaches = (sum: number, least: number): boolean => sum > least - 1e-9
+
+const isAboutMinors = (scores: Scores, hasAge: boolean): boolean =>
+  reaches(scores.of("minors"), 1) ||
+  ((hasAge || scores.of("ages") > 0) &&
+    reaches(scores.of("nsfw") + scores.of("minors"), suggestive))
+
+const isNsfw = (scores: Scores): boolean => {
+  const sexual = scores.of("nsfw")
+  return (
+    reaches(sexual, 1) ||
+    (sexual > 0 && reaches(sexual + scores.of("people"), 1)) ||
+    reaches(scores.of("gore"), 1)
+  )
+}
+
+export interface PromptFilter {
+  /** The categories that a prompt belongs to, the gravest first. */
+  categoriesOf(prompt: string): readonly Category[]
+}
+
+/**
+ * A filter by words and their weights. `allowed` are the terms of the operator: what they cover
+ * counts for no category but minors.
+ */
+export const makePromptFilter = (lists: Lists, allowed: readonly Term[] = []): PromptFilter => {
+  const matcher = new Matcher<ListName>(
+    listNames
+      .filter((name) => name !== "allowed")
+      .map(
+        (name): List<ListName> => ({
+          name,
+          terms: lists[name],
+          ...(name === "public_figures" ? { kind: "names" } : {}),
+        }),
+      ),
+  )
+  const harmless = allowedIn(lists.allowed)
+  const allowedByOperator = allowedIn(allowed)
+  return {
+    categoriesOf: (prompt) => {
+      const found = matcher.find(prompt)
+      if (found.hits.length === 0) return []
+      const known = harmless(found.tokens)
+      const own = allowedByOperator(found.tokens)
+      const strict = scoresOf(found, (from, to) => !known(from, to))
+      const scores = scoresOf(found, (from, to) => !known(from, to) && !own(from, to))
+      return categories.filter((category) => {
+        if (category === "minors") return isAboutMinors(strict, ageIn(found.tokens))
+        if (category === "nsfw") return isNsfw(scores)
+        return reaches(scores.of("public_figures"), 1)
+      })
+    },
+  }
+}
