@@ -7,7 +7,7 @@ import { counted } from "./native-calls.ts"
 export interface ClassifyInput {
   /** A PNG file. */
   readonly bytes: Uint8Array
-  /** Of native-calls.ts. */
+  /** The words that native-calls.ts shares. */
   readonly calls: Int32Array
 }
 

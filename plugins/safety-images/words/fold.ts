@@ -4,26 +4,26 @@
  * diacritics) needs no entry.
  */
 const lookalikes: readonly (readonly [letters: string, instead: string])[] = [
-  ["аɑαᴀ∀ɐаꭺᗅ🅰", "a"],
+  ["аɑαᎪᴀ∀ɐаꭺᗅ🅰", "a"],
   ["ьвβʙƀɓ฿вᏴᗷ", "b"],
   ["сϲᴄçƈɔ¢сↄⅽⅭ", "c"],
-  ["ԁɗđðᴅժⅾ", "d"],
-  ["еєεɛєᴇǝәёэ℮ҽ∃", "e"],
+  ["ԁɗđᎠðᴅժⅾ", "d"],
+  ["еєεᎬɛєᴇǝәёэ℮ҽ∃", "e"],
   ["ƒғꜰſϝ", "f"],
   ["ɡɢցǥɠ", "g"],
-  ["һнʜհħɦн", "h"],
+  ["һнʜᎻհħɦн", "h"],
   ["іιıɪɩїӏⅰі", "i"],
   ["јʝϳᴊ", "j"],
-  ["кκᴋķƙк", "k"],
-  ["ʟłɭⅼℓւ", "l"],
-  ["мᴍɱмⅿ", "m"],
+  ["кκᴋᏦķƙк", "k"],
+  ["ʟłɭᏞⅼℓւ", "l"],
+  ["мᴍᎷɱмⅿ", "m"],
   ["пηɴռոⴖŋпи", "n"],
-  ["оοσᴏօøɵ๐໐о०", "o"],
-  ["рρᴘþ", "p"],
+  ["оοσᴏօøɵ๐໐о०○●◯⭕〇Ꮎ", "o"],
+  ["рρᴘþᏢ", "p"],
   ["ԛգʠ", "q"],
-  ["гʀɾɍяᴦг", "r"],
-  ["ѕꜱʂƽ", "s"],
-  ["тτᴛŧʈт", "t"],
+  ["гʀɾᏒɍяᴦг", "r"],
+  ["ѕꜱʂᏚƽ", "s"],
+  ["тτᴛᎢŧʈт", "t"],
   ["υᴜսʊццμ", "u"],
   ["νѵᴠⅴ", "v"],
   ["ѡωᴡɯԝշ", "w"],
@@ -62,8 +62,11 @@ const fromRow = (letter: string): string | undefined => {
 // combining marks, format characters (zero width, soft hyphens, tags), controls, fillers of Hangul
 const unseen = /^(?:[\p{M}\p{Cf}\u{115f}\u{1160}\u{3164}\u{ffa0}]|(?!\s)\p{Cc})$/u
 
-const plainOf = (letter: string): string =>
-  unseen.test(letter) ? "" : (instead.get(letter) ?? fromRow(letter) ?? letter)
+const plainOf = (letter: string): string => {
+  if (unseen.test(letter)) return ""
+  const lower = letter.toLowerCase()
+  return instead.get(lower) ?? instead.get(letter) ?? fromRow(letter) ?? lower
+}
 
 const mostRemembered = 10_000
 const remembered = new Map<string, string>()
@@ -76,6 +79,7 @@ const recall = (letter: string): string => {
   return plain
 }
 
+const isPlain = /^[ -@[-~]$/
 const asciiOnly = /^[\t\n\r -~]*$/
 
 /**
@@ -85,7 +89,7 @@ const asciiOnly = /^[\t\n\r -~]*$/
 export const fold = (text: string): string => {
   if (asciiOnly.test(text)) return text.toLowerCase()
   let folded = ""
-  for (const letter of text.normalize("NFKD").toLowerCase())
-    folded += letter < "\u{7f}" && letter >= " " ? letter : recall(letter)
+  for (const letter of text.normalize("NFKD"))
+    folded += isPlain.test(letter) ? letter : recall(letter)
   return folded
 }

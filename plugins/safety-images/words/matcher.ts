@@ -41,11 +41,15 @@ const mostPieces = 4
 const longestPiece = 4
 /** The letters of a word that is found when it is written backwards. */
 const leastReversed = 4
+/** The letters of a word, no name, that is found with a letter wrong. */
+const leastMistaken = 8
 
 const lettersOf = ({ text, forms }: Token): string => forms[1] ?? text
 
 const isWordInPieces = (pieces: readonly Token[]): boolean => {
   if (pieces.slice(1).every(({ glued }) => glued)) return true
+  // an article, or a pronoun
+  if (pieces.some(({ text }) => text === "a" || text === "i")) return false
   if (pieces.length > 2 && pieces.some(({ text }) => text.length > longestPiece)) return false
   if (pieces.every(({ text }) => shortWords.has(text))) return false
   const length = pieces.reduce((sum, piece) => sum + lettersOf(piece).length, 0)
@@ -69,7 +73,7 @@ export class Matcher<Name extends string> {
     this.addEntry({ list: name, term, ids })
     if (ids.length === 1) {
       const [{ word }] = term.words as [Term["words"][number]]
-      if (term.weight === 1 && kind !== "names") this.addReversed(name, term, word)
+      if (term.weight === 1 && kind !== "names") this.addDisguises(name, term, word)
       return
     }
     if (term.weight < 1) return
@@ -82,7 +86,10 @@ export class Matcher<Name extends string> {
     this.addEntry({ list: name, term, ids: near })
   }
 
-  private addReversed(list: Name, term: Term, word: string): void {
+  /** A word backwards, and a long one with a letter wrong. */
+  private addDisguises(list: Name, term: Term, word: string): void {
+    if (word.length >= leastMistaken)
+      this.addEntry({ list, term, ids: [this.vocabulary.addNear(word)] })
     if (word.length < leastReversed) return
     const reversed = [...word].reverse().join("")
     this.addEntry({ list, term, ids: [this.vocabulary.add(reversed, "whole")] })

@@ -8,10 +8,13 @@ import { readLists } from "./read-lists.ts"
 const folder = join(import.meta.dirname, "..")
 const lists = await readLists(join(folder, "lists"))
 const filter = makePromptFilter(lists)
+/** `held-out-` are those that were written after the filter was tuned on the others. */
 const linesOf = (name: string) =>
-  readFileSync(join(folder, "fixtures", name), "utf8")
-    .split("\n")
-    .filter(Boolean)
+  ["", "held-out-"].flatMap((kind) =>
+    readFileSync(join(folder, "fixtures", kind + name), "utf8")
+      .split("\n")
+      .filter(Boolean),
+  )
 
 const terms = (...lines: string[]) => lines.map(parseTerm) as readonly Term[]
 
@@ -45,6 +48,7 @@ describe("the filter", () => {
     expect(filter.categoriesOf("a sexy teen")).toEqual(["minors"])
     expect(filter.categoriesOf("aged 15, sexy")).toEqual(["minors"])
     expect(filter.categoriesOf("aged 51, sexy")).toEqual([])
+    expect(filter.categoriesOf("a sexy 7th grader")).toEqual(["minors"])
     expect(filter.categoriesOf("naked child")).toEqual(["minors", "nsfw"])
   })
 })

@@ -31,7 +31,8 @@ const runsOf = (word: string): readonly [letters: string, runs: readonly number[
 }
 
 const hasRepeats = /(.)\1/
-/** Both letters that a 1 or a | may be. */
+const hasLookalike = /[il]/
+/** One letter for two that look alike, and that a 1 or a | may be. */
 const oneForm = (word: string): string => word.replaceAll("l", "i")
 
 /** The letters at the beginning of a name that have no mistakes: few words begin so. */
@@ -79,7 +80,7 @@ export class Vocabulary {
     const end = this.ends.get(node) ?? { whole: [], start: [], part: [] }
     this.ends.set(node, end)
     end[reach].push(id)
-    if (word.includes("l")) addTo(this.folded, oneForm(word), id)
+    if (hasLookalike.test(word)) addTo(this.folded, oneForm(word), id)
     const [letters, runs] = runsOf(word)
     addTo(this.squeezed, letters, { id, runs })
     return id
@@ -111,7 +112,8 @@ export class Vocabulary {
 
   private collect(form: string, found: Set<number>): void {
     for (let from = 0; from < form.length; from++) this.walk(form, from, found)
-    if (form.includes("i")) for (const id of this.folded.get(oneForm(form)) ?? []) found.add(id)
+    if (hasLookalike.test(form))
+      for (const id of this.folded.get(oneForm(form)) ?? []) found.add(id)
     if (hasRepeats.test(form)) this.collectRepeated(form, found)
     if (form.length >= leastOfName && form.length <= mostOfName) this.collectNear(form, found)
   }
