@@ -11,8 +11,8 @@ import { count, gigabytes, hubOf, readModel, readyMadeFiles } from "./ready-made
 import { table } from "./table.ts"
 
 /** The files of embedding and rerank models in config/models. */
-export const encoderFiles: readonly string[] = readyMadeFiles.filter(
-  (file) => readModel(file).entry.task !== "chat",
+export const encoderFiles: readonly string[] = readyMadeFiles.filter((file) =>
+  ["embed", "rerank"].includes(readModel(file).entry.task),
 )
 
 const shapeOf = (file: string) => encoderShapes[file.replace(/\.yaml$/, "")]!

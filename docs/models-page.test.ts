@@ -10,6 +10,7 @@ import { parseSourceUrl } from "../runtime/services/model-files/sources/source-u
 import { fakeLog } from "../testing/index.ts"
 import { encoderShapes } from "./encoder-shapes.ts"
 import { readByEngine } from "./encoders-page.ts"
+import { imageShapes } from "./images-page.ts"
 import { modelShapes } from "./model-shapes.ts"
 import {
   bytesInFile,
@@ -31,7 +32,8 @@ test("docs/models.md and the lines about memory are what the sources say (npm ru
 
 test("every ready-made model has a shape, a licence and one source of a hub", () => {
   expect(
-    [...Object.keys(modelShapes), ...Object.keys(encoderShapes)]
+    [modelShapes, encoderShapes, imageShapes]
+      .flatMap((shapes) => Object.keys(shapes))
       .map((name) => `${name}.yaml`)
       .sort(),
   ).toEqual(readyMadeFiles)

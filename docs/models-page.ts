@@ -6,6 +6,7 @@ import { bytesPerWeight } from "../plugins/backend-onnx/onnx/linear.ts"
 import { OnnxSettings } from "../plugins/backend-onnx/settings.ts"
 import { ggmlTypes } from "../plugins/backend-onnx/weights/ggml-types.ts"
 import { encoderFiles, encoderMemoryLine, encodersSection } from "./encoders-page.ts"
+import { imageFiles, imageMemoryLine, imagesSection } from "./images-page.ts"
 import { type ModelShape, modelShapes } from "./model-shapes.ts"
 import { count, gigabytes, hubOf, readModel, readyMadeFiles } from "./ready-made.ts"
 import { table } from "./table.ts"
@@ -99,6 +100,7 @@ export const figuresOf = (file: string) => {
 
 export const memoryLine = (file: string): string => {
   if (encoderFiles.includes(file)) return encoderMemoryLine(file)
+  if (imageFiles.includes(file)) return imageMemoryLine(file)
   const { kind, weights, token, fits, ram } = figuresOf(file)
   return `# Memory: ${gigabytes(weights)} of weights (${kind}), ${Math.round(token / 1000)} kB of keys and values a token (${count(fits)} tokens in the default ${count(kvMemoryMb)} MB); ${gigabytes(ram)} with one conversation of ${count(conversation)} tokens.`
 }
@@ -156,6 +158,7 @@ ${table(["include", "file", "licence", "type", "download", "window", "weights in
 Figures are computed from each model's shape by the sizes that the engine gives weights and keys and values (\`precision: auto\`), with 250 MB for everything else. \`kvMemoryMb\` of backend-onnx bounds the keys and values of all running requests together, and so the window: a window that is longer than fits is served as far as it fits, and \`rakit check\` says so once the file is here. The prefix cache (\`prefixCacheMb\`) comes on top as it fills.
 
 ${encodersSection()}
+${imagesSection()}
 ${keptFrom}
 
 ${keptText()}
