@@ -10,6 +10,7 @@ import {
 } from "../../testing/contracts/model.ts"
 import { drawingModel } from "./diffusion/testing/drawing-model.ts"
 import { imageModelOf } from "./diffusion/testing/local-engine.ts"
+import { diffusionFolder } from "./diffusion/transformers/testing/run-part.ts"
 import { thinkingTemplate } from "./testing/chat-templates.ts"
 import { encoderFolder, fixtureFolder } from "./testing/fixtures.ts"
 import { type GgufValue, writeGguf } from "./testing/gguf-writer.ts"
@@ -80,3 +81,8 @@ imageModelContract("a model that takes no pictures", async () => ({
   id: "m",
   loaded: imageModelOf(drawingModel({ scheduler, sources: "none", maxSources: 0 }).model),
 }))
+for (const name of ["sd", "flux2"])
+  imageModelContract(
+    `the checkpoint '${name}'`,
+    opened("image", () => diffusionFolder(name)),
+  )
