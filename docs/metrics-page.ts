@@ -152,6 +152,6 @@ Probes, pages and their files are logged as \`debug\`, unless they fail with 5xx
 otel: { endpoint: "http://localhost:4318", headers: { x-api-key: "\${COLLECTOR_KEY}" }, sampleRatio: 0.1 }
 \`\`\`
 
-With \`otel.endpoint\` each request is a span, and each of its stages (auth, body, plan, tokenize, images, limits, hold, queue, prefill, decode, settle) a span of it, exported as OTLP/JSON over HTTP. A client's \`traceparent\` is continued, and its flag decides about sampling. The request has the attributes of the GenAI conventions (\`gen_ai.operation.name\`, \`gen_ai.request.model\`, \`gen_ai.usage.input_tokens\` ...), those of HTTP, account and cost: never a prompt, an answer or a key.
+With \`otel.endpoint\` each request is a span, and each of its stages (auth, body, plan, tokenize, images, limits, hold, queue, prefill, encode, denoise, decode, png, settle) a span of it, exported as OTLP/JSON over HTTP. A client's \`traceparent\` is continued, and its flag decides about sampling. The request has the attributes of the GenAI conventions (\`gen_ai.operation.name\`, \`gen_ai.request.model\`, \`gen_ai.usage.input_tokens\` ...), those of HTTP, account and cost: never a prompt, an answer or a key.
 Failures of the server are errors, refusals are not. A collector that fails is left alone for a minute, and what comes meanwhile is dropped; the log says so (\`otel.export_failed\`). Lines of batches are not traced.
 `

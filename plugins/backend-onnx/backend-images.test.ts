@@ -79,12 +79,6 @@ test("none, dark, none is bit-identical, and so are both side by side", async ()
   expect(await Promise.all([drawn(model, dark), drawn(model)])).toEqual([darkened, plain])
 })
 
-test("offload draws the same, one picture after the other", async () => {
-  const [plain, offloaded] = [await open(), await open({ offload: true })]
-  const wanted = await drawn(plain)
-  expect(await Promise.all([drawn(offloaded), drawn(offloaded)])).toEqual([wanted, wanted])
-})
-
 test("what a request has that the model can't do is refused by name", async () => {
   const model = await open()
   expect(await refusal(model, { adapter: { id: "anime", strength: 1 } })).toMatchObject({

@@ -20,13 +20,13 @@ export const openImage: OpenEntry = Effect.fnUntraced(function* (deps, engineOf,
     { kind: "image", precision, image, slots: image.offload ? 1 : slots },
     request,
   )
-  const { sources, adapters } = engine.info
+  const { sources, adapters, adapterBytes } = engine.info
   return {
     ...shape,
     ...imageAbilities(sources !== "none"),
     task: makeImageTask({ id: request.id, engine, queueWaitMs, ...deps.services() }),
     contextTokens: request.contextTokens,
     adapters,
-    stats: () => ({ ...engine.stats(), reproducible: 1 }),
+    stats: () => ({ ...engine.stats(), reproducible: 1, adapterBytes }),
   } satisfies LoadedModel<"image">
 })

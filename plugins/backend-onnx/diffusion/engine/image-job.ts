@@ -38,4 +38,6 @@ export interface ImageInfo {
   readonly maxSources: number
   /** Ids of its LoRAs. */
   readonly adapters: readonly string[]
+  /** The memory that they take. */
+  readonly adapterBytes: number
 }

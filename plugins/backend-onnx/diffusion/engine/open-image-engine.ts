@@ -1,6 +1,7 @@
 import { join } from "node:path"
 import { explaining } from "../../weights/model-file-error.ts"
 import type { EngineOpener, OpenEngine } from "../../worker/open-engine.ts"
+import { openPipelineFolder, schedulerIn } from "../folder/pipeline-folder.ts"
 import type { Condition, ImageModel } from "../model.ts"
 import { imageFamily } from "../pipelines/families.ts"
 import { openSchedule } from "../schedulers/open-schedule.ts"
@@ -24,9 +25,9 @@ export const imageEngine = (
     })
     return empty
   }
-  const { sources, maxSources, adapters = [] } = model.info
+  const { sources, maxSources, adapters = [], adapterBytes = 0 } = model.info
   return {
-    info: { sources, maxSources, adapters },
+    info: { sources, maxSources, adapters, adapterBytes },
     runner: new ImageRunner(),
     start: (request, emit) =>
       new Stepped((pause) => paint({ model, unprompted }, request, emit, pause)),
@@ -44,6 +45,11 @@ export const openImageEngine: EngineOpener<
   const { path, graphs, threads, precision, adapters = [], adapterBytes = 0, image } = spec
   progress("reading the model")
   const family = imageFamily(path)
+  // what this backend has not is refused now, not at the first request
+  const scheduler = schedulerIn(openPipelineFolder(path))
+  explaining(join(path, "scheduler", "scheduler_config.json"), () =>
+    openSchedule(scheduler, { steps: 1, tokens: 256 }),
+  )
   const model = await family.open(path, {
     graphs,
     threads,
@@ -54,9 +60,5 @@ export const openImageEngine: EngineOpener<
     adapterBytes,
     progress,
   })
-  // what this backend has not is refused now, not at the first request
-  explaining(join(path, "scheduler", "scheduler_config.json"), () =>
-    openSchedule(model.info.scheduler, { steps: 4, tokens: 256 }),
-  )
   return imageEngine(model)
 }
