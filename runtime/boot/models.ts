@@ -151,8 +151,8 @@ export const checkSources = (
 
 const checkAdapters = (placed: PlacedModel, models: readonly PlacedModel[]): readonly Problem[] => {
   const { id, task, adapters } = placed.model
-  if (task !== "chat" && task !== "embed" && adapters.length > 0) {
-    const message = `the model '${id}' has the task '${task}', and only chat and embed models take adapters`
+  if (task === "rerank" && adapters.length > 0) {
+    const message = `the model '${id}' has the task '${task}', and only chat, embed and image models take adapters`
     return [{ ...problemOf(placed, ["adapters"], message), fix: "remove the adapters." }]
   }
   return adapters.flatMap((adapter, at) => {

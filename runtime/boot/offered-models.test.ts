@@ -199,7 +199,10 @@ it("refuses adapters of models for other tasks, and names that are given twice",
   const legal = { id: "legal", sources: [{ url: "file:legal/" }] }
   const refused = (...models: readonly object[]) => assembled("", JSON.stringify(models))
   await expect(refused(offer("own", { task: "rerank", adapters: [legal] }))).rejects.toThrow(
-    /adapters: .*'own' has the task 'rerank', and only chat and embed models take adapters/,
+    /adapters: .*'own' has the task 'rerank', and only chat, embed and image models take adapters/,
+  )
+  await expect(refused(offer("own", { task: "image", adapters: [legal, legal] }))).rejects.toThrow(
+    /adapters\[1\]\.id: the name 'own:legal' is given twice/,
   )
   await expect(refused(offer("own", { task: "embed", adapters: [legal, legal] }))).rejects.toThrow(
     /adapters\[1\]\.id: the name 'own:legal' is given twice/,
