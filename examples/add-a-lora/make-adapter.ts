@@ -5,7 +5,8 @@ import { safetensors } from "../add-a-model/make-weights.ts"
 
 /*
  * Writes adapter/: a LoRA of the model in ../add-a-model as PEFT saves one, with random weights of
- * rank 4 for two matrices. `npx tsx make-adapter.ts` writes the same bytes every time.
+ * rank 4 for two matrices; and stripes.safetensors: one of a tiny UNet with the names of kohya's
+ * scripts. `npx tsx make-adapter.ts` writes the same bytes every time.
  */
 
 const rank = 4
@@ -37,8 +38,24 @@ export const files = (): Readonly<Record<string, Buffer>> => ({
   "adapter_model.safetensors": safetensors(shapes, 2),
 })
 
+const attention = "lora_unet_mid_block_attentions_0_transformer_blocks_0_attn2"
+
+/** The LoRA of the image model: the matrices of an attention, `[16, 16]` each. */
+export const stripes = (): Buffer =>
+  safetensors(
+    Object.fromEntries(
+      ["to_q", "to_k", "to_v", "to_out_0"].flatMap((part) => [
+        [`${attention}_${part}.lora_down.weight`, [rank, 16]],
+        [`${attention}_${part}.lora_up.weight`, [16, rank]],
+      ]),
+    ),
+    3,
+  )
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const folder = join(dirname(fileURLToPath(import.meta.url)), "adapter")
+  const here = dirname(fileURLToPath(import.meta.url))
+  const folder = join(here, "adapter")
   mkdirSync(folder, { recursive: true })
   for (const [name, bytes] of Object.entries(files())) writeFileSync(join(folder, name), bytes)
+  writeFileSync(join(here, "stripes.safetensors"), stripes())
 }
