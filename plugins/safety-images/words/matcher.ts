@@ -155,7 +155,7 @@ export class Matcher<Name extends string> {
         if (to - from > 1) hits.push(...this.singles(this.vocabulary.at(state), from, to + 1))
       }
     }
-    return hits
+    return hits.filter((_, at) => !isWithinLonger(hits, at))
   }
 
   private singles(ids: readonly number[], from: number, to: number): readonly Hit<Name>[] {
@@ -164,6 +164,17 @@ export class Matcher<Name extends string> {
       return entry === undefined ? [] : [{ list: entry.list, term: entry.term, from, to }]
     })
   }
+}
+
+/** So many hits before and behind one are looked at; they are in the order of their places. */
+const neighbours = 8
+
+/** Whether a longer hit has some of its letters: `a n.a.k.e.d` has no `anak`. */
+const isWithinLonger = (hits: readonly Hit<string>[], at: number): boolean => {
+  const { from, to } = hits[at]!
+  return hits
+    .slice(Math.max(0, at - neighbours), at + neighbours + 1)
+    .some((other) => other.from < to && other.to > from && other.to - other.from > to - from)
 }
 
 /** Where a row of words ends that begins here, or undefined; an initial may stand between two. */

@@ -49,6 +49,7 @@ describe("the filter", () => {
     expect(filter.categoriesOf("aged 15, sexy")).toEqual(["minors"])
     expect(filter.categoriesOf("aged 51, sexy")).toEqual([])
     expect(filter.categoriesOf("a sexy 7th grader")).toEqual(["minors"])
+    expect(filter.categoriesOf("a n.a.k.e.d sailor")).toEqual(["nsfw"]) // not "anak"
     expect(filter.categoriesOf("naked child")).toEqual(["minors", "nsfw"])
   })
 })
