@@ -120,7 +120,7 @@ const planner = (deps: ImageEndpointDeps) => {
       const adapter = yield* adapterOf(body, loaded.adapters)
       // before the model looks at anything, also for a dry run
       yield* guard.prompt(body.prompt, context)
-      const request = { ...asked, ...(adapter && { adapter }) }
+      const request = { ...asked.request, ...(adapter && { adapter }) }
       let bound: Plan["bound"] = {}
       const events = yield* guard
         .picture(context, (held) =>
@@ -132,7 +132,7 @@ const planner = (deps: ImageEndpointDeps) => {
         .pipe(Effect.mapError((error) => namedAsSent(body as EditBody, error)))
       const run = Effect.suspend(() => {
         const created = Math.floor(clock.nowMs() / 1000)
-        const heading: Heading = { family, created, model: entry.id, request }
+        const heading: Heading = { ...asked, family, created, model: entry.id, request }
         return body.stream === true
           ? Effect.succeed(streamed(call, heading, entry, events))
           : whole(call, heading, entry, events)

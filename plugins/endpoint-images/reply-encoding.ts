@@ -15,6 +15,8 @@ export interface Heading {
   readonly created: number
   readonly model: string
   readonly request: ImageRequest
+  /** Digests of the source images. */
+  readonly sources: readonly string[]
 }
 
 const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: string): ImageUsage => {
@@ -97,9 +99,8 @@ export const evidenceOf = (
   file: Buffer,
 ) => {
   const { seed, ...parameters } = parametersOf(heading)
-  const sources = heading.request.images.map(digestOf)
   return {
-    request: digestOf(JSON.stringify([parameters, sources])),
+    request: digestOf(JSON.stringify([parameters, heading.sources])),
     config: digestOf(JSON.stringify([id, backend, options])),
     seed,
     answer: digestOf(file),

@@ -48,9 +48,13 @@ export const adapterOf = (
 }
 
 /** What both endpoints ask of a model; the LoRA is known only once the model is open. */
-export type Asked = Omit<ImageRequest, "adapter">
+export interface Asked {
+  readonly request: Omit<ImageRequest, "adapter">
+  /** Digests of the source images. */
+  readonly sources: readonly string[]
+}
 
-const asked = (body: ImageBody, size: Size): Omit<Asked, "images"> => {
+const asked = (body: ImageBody, size: Size): Omit<ImageRequest, "images"> => {
   const { prompt, seed, guidance_scale, num_steps, num_inference_steps } = body
   const previews = body.stream === true ? (body.partial_images ?? 0) : 0
   return {
@@ -67,16 +71,18 @@ const asked = (body: ImageBody, size: Size): Omit<Asked, "images"> => {
 export const readGeneration = (body: GenerationBody): Effect.Effect<Asked, ApiError> =>
   Effect.gen(function* () {
     yield* checkPrompt(body)
-    return { ...asked(body, yield* sized(generationSize(body.size))), images: [] }
+    const size = yield* sized(generationSize(body.size))
+    return { request: { ...asked(body, size), images: [] }, sources: [] }
   })
 
 export const readEdit = (body: EditBody): Effect.Effect<Asked, ApiError> =>
   Effect.gen(function* () {
     yield* checkPrompt(body)
     const sources = yield* readSources(body)
-    return {
+    const request = {
       ...asked(body, yield* sized(editSize(body.size, sources[0]))),
       images: sources.map(({ bytes }) => bytes),
       strength: body.strength ?? defaults.strength,
     }
+    return { request, sources: sources.map(({ digest }) => digest) }
   })
