@@ -16,6 +16,8 @@ export interface Hit<Name extends string> {
   /** The tokens that it covers: from the first to before the last. */
   readonly from: number
   readonly to: number
+  /** Written with signs or letter by letter, as nobody writes a harmless word. */
+  readonly disguised: boolean
 }
 
 export interface Found<Name extends string> {
@@ -62,7 +64,7 @@ export class Matcher<Name extends string> {
   private readonly vocabulary = new Vocabulary()
   private readonly byFirst = new Map<number, Entry<Name>[]>()
   /** Terms of one word, or names without their spaces, which may come in pieces. */
-  private readonly single = new Map<number, Entry<Name>>()
+  private readonly single = new Map<number, readonly Entry<Name>[]>()
 
   constructor(lists: readonly List<Name>[]) {
     for (const list of lists) for (const term of list.terms) this.add(list, term)
@@ -82,6 +84,12 @@ export class Matcher<Name extends string> {
       this.addEntry({ list: name, term, ids: [this.vocabulary.add(joined, "whole")] })
     if (kind !== "names") return
     this.addEntry({ list: name, term, ids: [...ids].reverse() })
+    const turned = [...term.words]
+      .reverse()
+      .map(({ word }) => word)
+      .join("")
+    if (turned.length > 6)
+      this.addEntry({ list: name, term, ids: [this.vocabulary.add(turned, "whole")] })
     const near = term.words.map(({ word }) => this.vocabulary.addNear(word))
     this.addEntry({ list: name, term, ids: near })
   }
@@ -100,7 +108,7 @@ export class Matcher<Name extends string> {
     const others = this.byFirst.get(first!)
     if (others === undefined) this.byFirst.set(first!, [entry])
     else others.push(entry)
-    if (rest.length === 0 && entry.term.weight === 1) this.single.set(first!, entry)
+    if (rest.length === 0) this.single.set(first!, [...(this.single.get(first!) ?? []), entry])
   }
 
   /** All places of all terms; time in proportion to the length of the text. */
@@ -122,7 +130,8 @@ export class Matcher<Name extends string> {
       for (const id of found)
         for (const { list, term, ids: row } of this.byFirst.get(id) ?? []) {
           const to = endOf(row, tokens, ids, from)
-          if (to !== undefined) hits.push({ list, term, from, to })
+          if (to === undefined) continue
+          hits.push({ list, term, from, to, disguised: isDisguised(tokens[from]!, term) })
         }
     return hits
   }
@@ -137,7 +146,7 @@ export class Matcher<Name extends string> {
         if (state === -1) break
         const ids = this.vocabulary.at(state)
         if (ids.length > 0 && isWordInPieces(tokens.slice(from, to + 1)))
-          hits.push(...this.singles(ids, from, to + 1))
+          hits.push(...this.singles(ids, 1, from, to + 1))
       }
     }
     return hits
@@ -152,19 +161,33 @@ export class Matcher<Name extends string> {
       for (let to = from; to < letters.length; to++) {
         state = letters[to] === undefined ? -1 : this.vocabulary.step(state, letters[to]!)
         if (state === -1) break
-        if (to - from > 1) hits.push(...this.singles(this.vocabulary.at(state), from, to + 1))
+        if (to - from > 1)
+          hits.push(...this.singles(this.vocabulary.at(state), leastSpelled, from, to + 1))
       }
     }
     return hits.filter((_, at) => !isWithinLonger(hits, at))
   }
 
-  private singles(ids: readonly number[], from: number, to: number): readonly Hit<Name>[] {
-    return ids.flatMap((id) => {
-      const entry = this.single.get(id)
-      return entry === undefined ? [] : [{ list: entry.list, term: entry.term, from, to }]
-    })
+  private singles(
+    ids: readonly number[],
+    least: number,
+    from: number,
+    to: number,
+  ): readonly Hit<Name>[] {
+    return ids.flatMap((id) =>
+      (this.single.get(id) ?? []).flatMap(({ list, term }) =>
+        term.weight < least ? [] : [{ list, term, from, to, disguised: true }],
+      ),
+    )
   }
 }
+
+/** The weight of terms that are looked for letter by letter. */
+const leastSpelled = 0.5
+
+/** Whether a token needs its digits and signs read as letters to be the term. */
+const isDisguised = ({ text, forms }: Token, { words }: Term): boolean =>
+  words.length === 1 && forms.length > 1 && !text.includes(words[0]!.word)
 
 /** So many hits before and behind one are looked at; they are in the order of their places. */
 const neighbours = 8

@@ -49,6 +49,8 @@ describe("the filter", () => {
     expect(filter.categoriesOf("aged 15, sexy")).toEqual(["minors"])
     expect(filter.categoriesOf("aged 51, sexy")).toEqual([])
     expect(filter.categoriesOf("a sexy 7th grader")).toEqual(["minors"])
+    expect(filter.categoriesOf("a cock")).toEqual([])
+    expect(filter.categoriesOf("a c0ck")).toEqual(["nsfw"]) // nobody writes a rooster so
     expect(filter.categoriesOf("a n.a.k.e.d sailor")).toEqual(["nsfw"]) // not "anak"
     expect(filter.categoriesOf("naked child")).toEqual(["minors", "nsfw"])
   })

@@ -22,6 +22,9 @@ export type Lists = Readonly<Record<ListName, readonly Term[]>>
 /** A sexual word beside one for a child counts from this on, though it may be harmless alone. */
 const suggestive = 0.5
 
+/** Lists of words that count in full where somebody hides them: `c0ck` is no rooster. */
+const isHidden = (list: ListName): boolean => list === "nsfw" || list === "gore"
+
 interface Scores {
   readonly of: (list: ListName) => number
 }
@@ -33,10 +36,11 @@ const scoresOf = (
 ): Scores => {
   // by their words: lists of two languages share some
   const terms = new Map<ListName, Map<string, number>>()
-  for (const { list, term, from, to } of hits) {
+  for (const { list, term, from, to, disguised } of hits) {
     if (!counts(from, to)) continue
+    const weight = disguised && term.weight >= suggestive && isHidden(list) ? 1 : term.weight
     const key = term.words.map(({ word }) => word).join(" ")
-    terms.set(list, (terms.get(list) ?? new Map()).set(key, term.weight))
+    terms.set(list, (terms.get(list) ?? new Map()).set(key, weight))
   }
   return {
     of: (list) => {

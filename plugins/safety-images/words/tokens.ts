@@ -56,7 +56,8 @@ const maskedOf = (text: string): string | undefined => {
 const plainLetters = /^[a-z]+$/
 
 const formsOf = (text: string): readonly string[] => {
-  if (plainLetters.test(text)) return [text]
+  if (plainLetters.test(text))
+    return text.includes("vv") ? [text, text.replaceAll("vv", "w")] : [text]
   const bare = text.replace(outerSigns, "")
   const written = text.replace(anySign, "")
   // a number is no word, though it could be read as one

@@ -115,7 +115,7 @@ export class Vocabulary {
     if (hasLookalike.test(form))
       for (const id of this.folded.get(oneForm(form)) ?? []) found.add(id)
     if (hasRepeats.test(form)) this.collectRepeated(form, found)
-    if (form.length >= leastOfName && form.length <= mostOfName) this.collectNear(form, found)
+    if (form.length >= leastOfName - 1 && form.length <= mostOfName) this.collectNear(form, found)
   }
 
   private collectNear(form: string, found: Set<number>): void {
