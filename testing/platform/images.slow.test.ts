@@ -46,6 +46,7 @@ const writeConfig = async (): Promise<string> => {
         "backend-onnx": { threads: 1 },
         "endpoint-images": {},
         "endpoint-models": {},
+        "safety-images": {},
       },
       models: [model("sd", { adapters: [dark] }), model("flux2")],
     }),
@@ -112,6 +113,16 @@ describe.each(["sd", "flux2"])("a pipeline: %s", (model) => {
     }
     expect(await sizeOf(await draw(model))).toEqual(["png", 64, 64])
   })
+})
+
+it("what safety-images refuses is drawn by no model, and counted", async () => {
+  for (const more of [{}, { headers: { "X-Dry-Run": "1" } }])
+    await expect(
+      client.images.generate(body("sd", { prompt: "n4ked w0man, p0rn" }), more),
+    ).rejects.toMatchObject({ status: 400, code: "content_policy_violation", param: "prompt" })
+  const metrics = await (await fetch(`${platform.url}/metrics`)).text()
+  expect(metrics).toMatch(/^rakit_safety_refusals_total\{stage="prompt",category="\w+"\} 2$/m)
+  expect(platform.output().stdout).not.toContain("w0man")
 })
 
 it("a LoRA changes the picture by its strength, and leaves no trace", async () => {
