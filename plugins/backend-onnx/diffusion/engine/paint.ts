@@ -120,8 +120,10 @@ const started = (
 }
 
 const requireFinite = (latents: Float32Array): void => {
-  if (!latents.every(Number.isFinite))
-    throw new Error("the denoiser's numbers went out of bounds: use a higher precision")
+  // a loop, as `every` takes forty times as long
+  for (let i = 0; i < latents.length; i++)
+    if (!Number.isFinite(latents[i]!))
+      throw new Error("the denoiser's numbers went out of bounds: use a higher precision")
 }
 
 const previewOf = (model: ImageModel, latents: Tensor, pause: Pause): Promise<Pixels> =>
@@ -147,7 +149,7 @@ const denoised = async (
     const step = index - first + 1
     await pause()
     const preview = isShown(step, steps, request.previews ?? 0)
-      ? await previewOf(model, { data: next.estimate, dims }, pause)
+      ? await previewOf(model, { data: next.estimate(), dims }, pause)
       : undefined
     emit({ type: "step", step, steps, ...(preview && { preview }) })
   }

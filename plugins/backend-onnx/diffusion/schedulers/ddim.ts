@@ -33,7 +33,10 @@ export const ddim = (config: Metadata, { steps }: ScheduleRequest): Schedule => 
       const then = weights(timestep < stride ? last : signal[timestep - stride]!)
       const { estimate: free, error } = separated(prediction, latents, output, now)
       const estimate = clipped(free)
-      return { latents: mixed(then.signal, estimate, then.noise, error()), estimate }
+      return {
+        latents: mixed(then.signal, estimate, then.noise, error()),
+        estimate: () => estimate,
+      }
     },
     noised: noisedBy(signal, timesteps),
   }
@@ -74,9 +77,12 @@ export const lcm = (config: Metadata, { steps }: ScheduleRequest): Schedule => {
         dataDeviation ** 2 / square,
         latents,
       )
-      if (step === steps - 1) return { latents: estimate, estimate }
+      if (step === steps - 1) return { latents: estimate, estimate: () => estimate }
       const then = weights(signal[timesteps[step + 1]!]!)
-      return { latents: mixed(then.signal, estimate, then.noise, noise()), estimate }
+      return {
+        latents: mixed(then.signal, estimate, then.noise, noise()),
+        estimate: () => estimate,
+      }
     },
     noised: noisedBy(signal, timesteps),
   }

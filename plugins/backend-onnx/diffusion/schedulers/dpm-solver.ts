@@ -69,7 +69,10 @@ export const dpmSolver = (config: Metadata, { steps }: ScheduleRequest): Schedul
       before = estimate
       const { signal, noise } = weights(then)
       const kept = noise / weights(now).noise
-      return { latents: mixed(kept, latents, signal * (1 - shrinks), ahead), estimate }
+      return {
+        latents: mixed(kept, latents, signal * (1 - shrinks), ahead),
+        estimate: () => estimate,
+      }
     },
     noised: (latents, noise, step) => {
       const of = weights(sigmas[step]!)

@@ -71,7 +71,7 @@ const eulerOf = (
       const now = sigmas[step]!
       const estimate = estimateOf(prediction, latents, output, now)
       const levels = { now, after: sigmas[step + 1]! }
-      return { latents: next(latents, estimate, levels, noise), estimate }
+      return { latents: next(latents, estimate, levels, noise), estimate: () => estimate }
     },
     noised: (latents, noise, step) => mixed(1, latents, sigmas[step]!, noise),
   }

@@ -65,10 +65,13 @@ export const flowMatch = (config: Metadata, request: ScheduleRequest): Schedule 
     next: (latents, output, step) => {
       const [now, then] = [sigmas[step]!, sigmas[step + 1]!]
       if (!velocity)
-        return { latents: mixed(then / now, latents, 1 - then / now, output), estimate: output }
+        return {
+          latents: mixed(then / now, latents, 1 - then / now, output),
+          estimate: () => output,
+        }
       return {
         latents: mixed(1, latents, then - now, output),
-        estimate: mixed(1, latents, -now, output),
+        estimate: () => mixed(1, latents, -now, output),
       }
     },
     noised: (latents, noise, step) => mixed(1 - sigmas[step]!, latents, sigmas[step]!, noise),

@@ -5,7 +5,7 @@ import { Unsupported } from "../../weights/model-file-error.ts"
 export interface Denoised {
   readonly latents: Float32Array
   /** The finished latents, as far as this step can tell: what previews show. */
-  readonly estimate: Float32Array
+  estimate(): Float32Array
 }
 
 /** The noise levels of one picture, and the steps between them. One job's own: it keeps state. */
@@ -45,7 +45,12 @@ export const mixed = (a: number, x: Float32Array, b: number, y: Float32Array): F
   return sum
 }
 
-export const scaled = (a: number, x: Float32Array): Float32Array => x.map((value) => a * value)
+/** Returns a x. A loop, as `map` takes several times as long. */
+export const scaled = (a: number, x: Float32Array): Float32Array => {
+  const product = new Float32Array(x.length)
+  for (let i = 0; i < product.length; i++) product[i] = a * x[i]!
+  return product
+}
 
 export const isOn = (config: Metadata, key: string, byDefault = false): boolean =>
   (config.get(key) ?? byDefault) === true
