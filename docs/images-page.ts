@@ -5,10 +5,12 @@ import { table } from "./table.ts"
 interface PartSize {
   /** Matrices of linear layers, in blocks of 32. */
   readonly linear: number
-  /** Kernels of convolutions and what else has 32 bits. */
+  /** Kernels of convolutions, 32 bits. */
   readonly kernels?: number
   /** Tables that tokens are looked up in, 8 bits. */
   readonly tables?: number
+  /** A table of positions, which the engine makes again. */
+  readonly unkept?: number
 }
 
 interface ImageShape {
@@ -19,8 +21,7 @@ interface ImageShape {
 
 const clipL: PartSize = { linear: 85, tables: 38 }
 const t5: PartSize = { linear: 4630, tables: 132 }
-// its positions are a table of numbers in 32 bits
-const sd3: PartSize = { linear: 2243, kernels: 226 }
+const sd3: PartSize = { linear: 2243, unkept: 226 }
 const vae: PartSize = { linear: 2, kernels: 82 }
 
 /** Counted by diffusers and transformers, by the names of the files in config/models. */
@@ -57,7 +58,8 @@ export const imageFiles: readonly string[] = readyMadeFiles.filter(
 )
 
 const million = 1e6
-const parametersOf = ({ linear, kernels = 0, tables = 0 }: PartSize) => linear + kernels + tables
+const parametersOf = ({ linear, kernels = 0, tables = 0, unkept = 0 }: PartSize) =>
+  linear + kernels + tables + unkept
 const weightsOf = ({ linear, kernels = 0, tables = 0 }: PartSize, bits: 4 | 8) =>
   linear * (bits / 8 + 4 / 32) + kernels * 4 + tables
 

@@ -41,7 +41,7 @@ export const OnnxSettings = Schema.Struct({
     1,
     1_048_576,
     1_024,
-    "Memory of the adapters of a chat model; a model whose adapters take more is not opened.",
+    "Memory of the adapters of a chat or image model; a model whose adapters take more is not opened.",
   ),
   speculation: Schema.Boolean.annotate({
     default: true,
