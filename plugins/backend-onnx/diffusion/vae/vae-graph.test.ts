@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest"
 import { floats } from "../../onnx/onnx-session.ts"
 import { largestGap, relativeError } from "../../testing/fixtures.ts"
+import type { TensorSource } from "../../weights/tensor-file.ts"
 import { expectedTensors, partConfig, withPart } from "../transformers/testing/run-part.ts"
 import { fades, inTiles, spansOf } from "./tiles.ts"
 import { pixelsOf, vaeConfig } from "./vae-config.ts"
@@ -56,6 +57,40 @@ test("the encoder makes the latents of diffusers", async () => {
   const expected = wanted.floats("encoded.whole")
   expect(dims).toEqual(expected.dims)
   expect(largestGap(data, expected.data)).toBeLessThan(1e-4)
+})
+
+/** A source whose attention has the names that files of before 2023 have. */
+const older = (file: TensorSource): TensorSource => {
+  const names = [
+    ["query", "to_q"],
+    ["key", "to_k"],
+    ["value", "to_v"],
+    ["proj_attn", "to_out.0"],
+  ] as const
+  const ownOf = (name: string) =>
+    names.reduce((known, [old, own]) => known.replace(`.0.${old}.`, `.0.${own}.`), name)
+  return {
+    path: file.path,
+    names: () => file.names(),
+    has: (name) => !names.some(([, own]) => name.includes(`.${own}.`)) && file.has(ownOf(name)),
+    tensor: (name) => file.tensor(ownOf(name)),
+    rows: (entry, first, count) => file.rows(entry, first, count),
+    close: () => file.close(),
+  }
+}
+
+test("reads the names of older files", async () => {
+  const expected = wanted.floats("decoded.whole")
+  const pixels = await withPart(
+    ["sd", "vae"],
+    weights,
+    (building) => buildVaeDecoder({ ...building, file: older(building.file) }, config),
+    async (session) => {
+      const { data, dims } = wanted.floats("decoded.latents")
+      return (await session.run({ latents: floats(data, dims) })).pixels!.data as Float32Array
+    },
+  )
+  expect(largestGap(pixels, expected.data)).toBeLessThan(1e-4)
 })
 
 describe("tiles", () => {
