@@ -83,5 +83,6 @@ test("options are checked before anything starts", () => {
   expect(check("rerank", { precision: "fp32", instruction: "judge" })).toBeUndefined()
   expect(check("chat", { precision: "int3" })).toMatch(/options.precision/)
   expect(check("chat", { precison: "int8" })).toMatch(/precison/)
-  expect(check("image", {})).toMatch(/chat, embed and rerank/)
+  expect(check("image", {})).toBeUndefined()
+  expect(check("image", { tileSize: 16 })).toMatch(/options.tileSize/)
 })
