@@ -8,7 +8,7 @@ from diffusers import DiffusionPipeline
 
 folder, size, steps, threads = sys.argv[1], *map(int, sys.argv[2:])
 torch.set_num_threads(threads)
-pipeline = DiffusionPipeline.from_pretrained(folder, safety_checker=None) if "StableDiffusionPipeline" in open(f"{folder}/model_index.json").read() else DiffusionPipeline.from_pretrained(folder)
+pipeline = DiffusionPipeline.from_pretrained(folder, torch_dtype=torch.float32)
 pipeline.set_progress_bar_config(disable=True)
 times = []
 
