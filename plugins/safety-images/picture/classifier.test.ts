@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import sharp from "sharp"
 import { expect, it } from "vitest"
 import { fakeWorkers } from "../../../testing/fakes/workers.ts"
 import { plainImage, writtenPng } from "../../../testing/images.ts"
-import { isExplicit } from "./classes.ts"
+import { type Classes, isExplicit } from "./classes.ts"
 import { makeClassifier } from "./classifier.ts"
 import { counted, endCalls, newCallCount } from "./native-calls.ts"
 
@@ -57,6 +57,33 @@ it("judges each class by its threshold, and none by 1", () => {
   expect(isExplicit(classes, { porn: 0.3, hentai: 0.51, sexy: 1 })).toBe(true)
   expect(isExplicit(classes, { porn: 0.31, hentai: 0.5, sexy: 1 })).toBe(true)
   expect(isExplicit(classes, { porn: 1, hentai: 1, sexy: 0.9 })).toBe(true)
+})
+
+it("lets a picture be judged to its end when its caller leaves", async () => {
+  const limits: (number | undefined)[] = []
+  let isAbandoned = false
+  const test = Effect.gen(function* () {
+    const release = yield* Deferred.make<Classes>()
+    const run = <Input, Output>(_module: URL, _input: Input, limitMs?: number) => {
+      limits.push(limitMs)
+      return (Deferred.await(release) as unknown as Effect.Effect<Output>).pipe(
+        Effect.onInterrupt(() =>
+          Effect.sync(() => {
+            isAbandoned = true
+          }),
+        ),
+      )
+    }
+    const classifier = yield* makeClassifier({ run })
+    const judged = yield* Effect.forkChild(classifier.classify(new Uint8Array()), {
+      startImmediately: true,
+    })
+    const left = yield* Effect.forkChild(Fiber.interrupt(judged), { startImmediately: true })
+    yield* Deferred.succeed(release, {} as Classes)
+    yield* Fiber.join(left)
+  })
+  await Effect.runPromise(Effect.scoped(test))
+  expect([isAbandoned, limits]).toEqual([false, [Number.POSITIVE_INFINITY]])
 })
 
 it("begins no call of a thread when the end has begun", async () => {

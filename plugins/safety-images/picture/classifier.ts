@@ -8,8 +8,6 @@ import { endCalls, newCallCount } from "./native-calls.ts"
 const isSource = import.meta.url.endsWith(".ts")
 const job = new URL(isSource ? "./classify-job.ts" : "./classify-job.js", import.meta.url)
 
-/** Far longer than a picture takes. */
-const limitMs = 20_000
 const endMs = 5_000
 
 export interface Classifier {
@@ -32,6 +30,11 @@ export const makeClassifier = (workers: Workers): Effect.Effect<Classifier, neve
         }),
     )
     return {
-      classify: (bytes) => workers.run<ClassifyInput, Classes>(job, { bytes, calls }, limitMs),
+      // a thread that is terminated inside a native call takes the process with it, so neither a
+      // client that left nor a limit ends one; reading the picture has a limit of its own
+      classify: (bytes) =>
+        Effect.uninterruptible(
+          workers.run<ClassifyInput, Classes>(job, { bytes, calls }, Number.POSITIVE_INFINITY),
+        ),
     }
   })

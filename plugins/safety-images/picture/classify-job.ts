@@ -35,7 +35,7 @@ const open = (): Promise<InferenceSession> =>
   })
 
 /** One for each thread. */
-let session: Promise<InferenceSession> | undefined
+let session: InferenceSession | undefined
 
 const pixelsOf = async (bytes: Uint8Array): Promise<Tensor> => {
   const { data, info } = await sharp(bytes, { failOn: "error", limitInputPixels: maxPixels })
@@ -55,8 +55,8 @@ export default async ({ bytes, calls }: ClassifyInput): Promise<Classes> => {
   if (!isPng(bytes)) throw new Error("the picture is no PNG file")
   const pixels = await pixelsOf(bytes)
   const { probabilities } = await counted(calls, async () => {
-    session ??= open()
-    return (await session).run({ pixels })
+    session ??= await open()
+    return session.run({ pixels })
   })
   // in the order of nsfwjs
   const [drawing, hentai, neutral, porn, sexy] = probabilities!.data as Float32Array
