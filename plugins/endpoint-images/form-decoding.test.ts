@@ -74,10 +74,14 @@ describe("a form", () => {
   })
 
   it("keeps no bytes of other files", async () => {
-    expect(await read(file("mask", "abc"), file("prompt", "abc"))).toEqual({
+    expect(await read(file("mask", "abc"), file("notes", "abc"))).toEqual({
       mask: "(a file)",
-      prompt: "(a file)",
+      notes: "(a file)",
     })
+  })
+
+  it.each(["prompt", "model", "lora", "num_steps"])("has no file as %s", async (name) => {
+    expect(await read(file(name, "abc"))).toEqual({ code: "invalid_request_error", param: name })
   })
 })
 

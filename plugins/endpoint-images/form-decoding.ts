@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
 import type { BodyPart, MultipartBody } from "../../core/ports/endpoint.ts"
-import { maxSources, type Source } from "./schema.ts"
+import { EditBody, maxSources, type Source } from "./schema.ts"
 
 /** How a field's text is read; others are text. */
 const numbers = new Set([
@@ -18,6 +18,8 @@ const numbers = new Set([
 ])
 const booleans = new Set(["stream"])
 const required = new Set(["model", "prompt"])
+/** The fields that an edit has; a file under such a name must not become its text. */
+const texts = new Set(Object.keys(EditBody.fields))
 
 /** A number as JSON has it; `0x10`, ` 5` and `1_000` are none. */
 const jsonNumber = /^-?(0|[1-9]\d{0,14})(\.\d{1,20})?([eE][+-]?\d{1,3})?$/
@@ -65,6 +67,7 @@ const take = ({ fields, single, listed }: Reading, part: BodyPart): Effect.Effec
     if (fields.has(name)) return Effect.fail(wrong(shown(name), "came twice"))
     if (part.kind === "field")
       return Effect.sync(() => void fields.set(name, fieldValue(name, part.value)))
+    if (texts.has(name)) return Effect.fail(wrong(name, "must be a field, not a file"))
     // a mask is refused by its name, as in JSON; a file that nobody knows is no part of the request
     fields.set(name, "(a file)")
     return Stream.runDrain(part.bytes)
