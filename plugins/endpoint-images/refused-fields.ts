@@ -3,7 +3,9 @@ import type { Json } from "../../core/json.ts"
 
 /** A field that is refused, unless its value asks for what happens anyway. */
 interface RefusedField {
-  readonly idle?: readonly Json[]
+  readonly idle?: readonly (string | number)[]
+  /** An empty list asks for nothing. */
+  readonly isList?: true
   readonly instead?: string
 }
 
@@ -28,7 +30,7 @@ const ofBoth: Readonly<Record<string, RefusedField>> = {
   cfg_scale: { instead: "use guidance_scale" },
   scheduler: {},
   sampler_name: {},
-  loras: { idle: [[]], instead: "use lora" },
+  loras: { isList: true, instead: "use lora" },
   mask: {},
   mask_image: {},
 }
@@ -36,12 +38,19 @@ const ofBoth: Readonly<Record<string, RefusedField>> = {
 const toEdits = { instead: "use /v1/images/edits" }
 
 const refused = {
-  generation: { ...ofBoth, image: toEdits, images: { idle: [[]], ...toEdits }, strength: toEdits },
+  generation: {
+    ...ofBoth,
+    image: toEdits,
+    images: { isList: true, ...toEdits },
+    strength: toEdits,
+  },
   edit: { ...ofBoth, input_fidelity: { idle: ["low"], instead: "use strength" } },
 } as const satisfies Record<string, Readonly<Record<string, RefusedField>>>
 
-const isIdle = (value: Json, { idle = [] }: RefusedField): boolean =>
-  idle.some((one) => JSON.stringify(one) === JSON.stringify(value))
+const isIdle = (value: Json, { idle, isList }: RefusedField): boolean =>
+  Array.isArray(value)
+    ? isList === true && value.length === 0
+    : idle?.some((one) => one === value) === true
 
 /** Returns 400 `unsupported_parameter` for the first such field. */
 export const refusalOf =
@@ -51,10 +60,8 @@ export const refusalOf =
     const fields: Readonly<Record<string, RefusedField>> = refused[kind]
     for (const [param, value] of Object.entries(body)) {
       const field = Object.hasOwn(fields, param) ? fields[param] : undefined
-      // a file is never idle, and its bytes are not made into text
-      if (!field || value == null) continue
-      if (!(value instanceof Uint8Array) && isIdle(value, field)) continue
-      const kept = field.idle?.length ? `; it may be ${field.idle.map(shown).join(" or ")}` : ""
+      if (!field || value == null || isIdle(value, field)) continue
+      const kept = field.idle ? `; it may be ${field.idle.map(shown).join(" or ")}` : ""
       const hint = field.instead ? `; ${field.instead} instead` : ""
       return apiError("unsupported_parameter", `${param}: is not supported${kept}${hint}.`, {
         param,
@@ -63,4 +70,4 @@ export const refusalOf =
     return undefined
   }
 
-const shown = (value: Json): string => JSON.stringify(value)
+const shown = (value: string | number): string => JSON.stringify(value)
