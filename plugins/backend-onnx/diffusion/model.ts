@@ -63,8 +63,16 @@ export interface ImageModel {
   /** The number of tokens or patches of latents, which the shift of a schedule depends on. */
   tokensIn(latents: readonly number[]): number
   encodePrompt(prompt: string): Promise<Condition>
-  /** The pictures have any size; `width` and `height` are those of the result. */
-  encodeSources(pictures: readonly Pixels[], width: number, height: number): Promise<EncodedSources>
+  /**
+   * The pictures have any size; `width` and `height` are those of the result. `pause` is awaited
+   * between tiles, as by `decode`.
+   */
+  encodeSources(
+    pictures: readonly Pixels[],
+    width: number,
+    height: number,
+    pause?: () => Promise<void>,
+  ): Promise<EncodedSources>
   /**
    * Runs the denoiser once: what its scheduler's configuration says that it predicts. `timestep` is
    * that of the schedule. `guidance` comes where it is an input, or where timestep_cond is one.

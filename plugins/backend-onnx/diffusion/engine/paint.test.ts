@@ -46,6 +46,25 @@ test("encodes, denoises and decodes, with a pause between the runs of the model"
   expect([picture.width, picture.height]).toEqual([64, 48])
 })
 
+test("pauses between the tiles of sources and of the result, where a job can be cancelled", async () => {
+  const edit = { sources: [grey(255)], strength: 1 }
+  const { pauses } = await painted(edit)
+  expect((await painted(edit, {}, drawingModel({}, { pauses: 3 }))).pauses).toBe(pauses + 6)
+
+  const made = drawingModel({}, { pauses: 3 })
+  let left = 4
+  const cancelled = paint(
+    { model: made.model, unprompted: () => made.model.encodePrompt("") },
+    request(edit),
+    () => {},
+    async () => {
+      if (--left === 0) throw new Error("cancelled")
+    },
+  )
+  await expect(cancelled).rejects.toThrow("cancelled")
+  expect(made.drawn.calls).toEqual(["prompt a cat", "sources"])
+})
+
 test("guidance runs the model with the prompt and without, and goes beyond the prompt", async () => {
   const plain = await painted({ guidanceScale: 1 })
   const guided = await painted({ guidanceScale: 3 })

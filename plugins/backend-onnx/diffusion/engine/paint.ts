@@ -48,7 +48,7 @@ const encoded = async (
   return {
     prompted,
     unprompted: without,
-    sources: await model.encodeSources(sources, width, height),
+    sources: await model.encodeSources(sources, width, height, pause),
   }
 }
 

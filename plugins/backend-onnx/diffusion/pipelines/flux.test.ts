@@ -48,7 +48,10 @@ test("draws what FluxPipeline draws, and edits by strength", async () => {
       0.75,
     )
 
-    const { start } = await model.encodeSources([sourceIn("flux", "edit.source")], width, height)
+    let tiles = 0
+    const source = sourceIn("flux", "edit.source")
+    const { start } = await model.encodeSources([source], width, height, async () => void tiles++)
+    expect(tiles).toBe(1)
     const begun = noised(start!, tensors.floats("edit.noise"), edit.sigmas[0]!)
     const edited = await latentsOf(model, { ...edit, latents: begun, condition, guidance })
     expect(gapInBytes(await model.decode(edited), tensors.floats("edit.rgb"))).toBeLessThan(0.75)

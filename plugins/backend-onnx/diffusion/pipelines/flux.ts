@@ -69,8 +69,11 @@ export const openFlux: OpenImageModel = async (path, host) => {
   const vae = await openAutoencoder(parts, folder, host)
   const multiple = 2 * vae.edge
   const isKontext = folder.family === kontext
-  const encoded = async (picture: Pixels, width: number, height: number): Promise<Tensor> =>
-    vae.encode(planesOf(await resized(picture, width, height)))
+  const encoded = async (
+    picture: Pixels,
+    { width, height }: Pick<Pixels, "width" | "height">,
+    pause?: () => Promise<void>,
+  ) => vae.encode(planesOf(await resized(picture, width, height)), pause)
   return {
     info: {
       ...info,
@@ -93,12 +96,13 @@ export const openFlux: OpenImageModel = async (path, host) => {
       const { pooled } = await clip(prompt)
       return { context: await t5(prompt, promptTokens), pooled }
     },
-    encodeSources: async ([picture], width, height) => {
+    encodeSources: async ([picture], width, height, pause) => {
       if (!picture) return { condition: {} }
-      if (!isKontext) return { start: await encoded(picture, width, height), condition: {} }
+      if (!isKontext)
+        return { start: await encoded(picture, { width, height }, pause), condition: {} }
       // a reference keeps its proportions, in the area of the picture
       const size = sizeOfArea(picture, width * height, multiple)
-      const map = patched(await encoded(picture, size.width, size.height))
+      const map = patched(await encoded(picture, size, pause))
       return { condition: referenceCondition([map], places) }
     },
     denoise,

@@ -38,7 +38,10 @@ test("draws what Flux2KleinPipeline draws, with none, one and three references",
       ["one", 1],
       ["three", 3],
     ] as const) {
-      const sources = await model.encodeSources(pictures.slice(0, count), width, height)
+      let tiles = 0
+      const pause = async () => void tiles++
+      const sources = await model.encodeSources(pictures.slice(0, count), width, height, pause)
+      expect(tiles).toBe(count)
       const condition = { ...prompt, ...sources.condition }
       const drawn = await latentsOf(model, { ...picture, latents, condition })
       const gap = gapInBytes(await model.decode(drawn), tensors.floats(`${name}.rgb`))

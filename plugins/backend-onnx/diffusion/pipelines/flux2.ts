@@ -102,10 +102,10 @@ export const openFlux2: OpenImageModel = async (path, host) => {
     ],
     tokensIn: ([, , rows, columns]) => rows! * columns!,
     encodePrompt: async (prompt) => ({ context: await prompts(prompt) }),
-    encodeSources: async (pictures) => {
+    encodeSources: async (pictures, _width, _height, pause) => {
       const maps: Tensor[] = []
       for (const picture of pictures)
-        maps.push(await vae.encode(planesOf(await referencePicture(picture, vae.edge))))
+        maps.push(await vae.encode(planesOf(await referencePicture(picture, vae.edge)), pause))
       return { condition: referenceCondition(maps, places) }
     },
     denoise: (latents, timestep, condition, guidance, adapter) =>

@@ -116,10 +116,10 @@ export const openSd3: OpenImageModel = async (path, host) => {
         pooled: joinedVectors(first.pooled, second.pooled),
       }
     },
-    encodeSources: async ([picture], width, height) =>
+    encodeSources: async ([picture], width, height, pause) =>
       picture
         ? {
-            start: await vae.encode(planesOf(await resized(picture, width, height))),
+            start: await vae.encode(planesOf(await resized(picture, width, height)), pause),
             condition: {},
           }
         : { condition: {} },

@@ -58,7 +58,10 @@ test("draws what StableDiffusionPipeline draws, and edits by strength", async ()
     const rgb = tensors.floats("picture.rgb")
     expect(gapInBytes(await model.decode(latents), rgb)).toBeLessThan(0.75)
 
-    const { start } = await model.encodeSources([sourceIn("sd", "edit.source")], width, height)
+    let tiles = 0
+    const source = sourceIn("sd", "edit.source")
+    const { start } = await model.encodeSources([source], width, height, async () => void tiles++)
+    expect(tiles).toBe(1)
     const schedule = openSchedule(model.info.scheduler, { steps, tokens: 1 })
     // a strength of 0.7 runs the last 2 of 4 steps
     const first = 2

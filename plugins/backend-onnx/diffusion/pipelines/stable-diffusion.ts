@@ -98,10 +98,10 @@ export const openStableDiffusion: OpenImageModel = async (path, host) => {
     ],
     tokensIn: ([, , rows, columns]) => rows! * columns!,
     encodePrompt: async (prompt) => ({ context: (await clip(prompt)).states }),
-    encodeSources: async ([picture], width, height) =>
+    encodeSources: async ([picture], width, height, pause) =>
       picture
         ? {
-            start: await vae.encode(planesOf(await resized(picture, width, height))),
+            start: await vae.encode(planesOf(await resized(picture, width, height)), pause),
             condition: {},
           }
         : { condition: {} },

@@ -42,8 +42,9 @@ export const drawingModel = (
       drawn.calls.push(`prompt ${prompt}`)
       return { shade: scalar(prompt.length / 50) }
     },
-    encodeSources: async ([first], width, height) => {
+    encodeSources: async ([first], width, height, pause) => {
       drawn.calls.push("sources")
+      for (let i = 0; i < pauses; i++) await pause?.()
       const data = new Float32Array((width / 8) * (height / 8)).fill(first!.data[0]! / 255)
       return { start: { data, dims: [1, 1, height / 8, width / 8] }, condition: {} }
     },
