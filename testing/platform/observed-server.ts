@@ -96,7 +96,11 @@ const writeConfig = (folder: string, collector: string): string => {
       ...fixture,
       server: { ...fixture.server, metrics: { bearer: "${METRICS_TOKEN}" } },
       otel: { endpoint: collector, headers: { "x-api-key": "${COLLECTOR_KEY}" } },
-      plugins: { ...plugins, [join(root, "testing/fakes/backend.ts")]: {} },
+      plugins: {
+        ...plugins,
+        "safety-images": {},
+        [join(root, "testing/fakes/backend.ts")]: {},
+      },
     }),
   )
   return file

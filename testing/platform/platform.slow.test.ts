@@ -93,7 +93,7 @@ describe("the official clients", () => {
   it("models", async () => {
     const ids: string[] = []
     for await (const model of client.models.list()) ids.push(model.id)
-    expect(ids).toEqual(["svc-lyt", "svc-omni", "svc-embed", "svc-rerank"])
+    expect(ids).toEqual(["svc-lyt", "svc-omni", "svc-embed", "svc-rerank", "svc-iris"])
     await expect(client.models.retrieve("nope")).rejects.toMatchObject({
       status: 404,
       code: "not_found",
