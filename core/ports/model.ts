@@ -65,10 +65,7 @@ export interface ChatMessage {
   readonly content: readonly Part[]
   readonly toolCalls?: readonly ToolCall[]
   readonly toolCallId?: string
-  /**
-   * The assistant's reasoning before its answer; the chat template decides whether the model reads
-   * it again.
-   */
+  /** The reasoning before the assistant's answer; the chat template may leave it out. */
   readonly reasoning?: string
 }
 
@@ -269,8 +266,9 @@ export interface ModelAbilities {
 
 export interface LoadedModel<T extends TaskName = TaskName> extends ModelAbilities {
   readonly task: Tasks[T]
-  /** Ids of the adapters that are open. */
+  /** Ids of the open adapters that requests may choose, and of those that are parts of it. */
   readonly adapters: readonly string[]
+  readonly parts?: readonly string[]
   /** Id of the vector space, for embedding models. */
   readonly embeddingSpace?: string
   /** The first so many numbers of a vector, normalized, keep all cosines. Absent: unknown. */

@@ -93,7 +93,7 @@ test("what a request has that the model can't do is refused by name", async () =
   expect(await refusal(model, { images: [picture, picture] })).toMatchObject({
     code: "unsupported_parameter",
     param: "images",
-    message: expect.stringContaining("at most 1"),
+    message: expect.stringContaining("one image"),
   })
 })
 

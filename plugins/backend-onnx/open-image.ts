@@ -20,13 +20,14 @@ export const openImage: OpenEntry = Effect.fnUntraced(function* (deps, engineOf,
     { kind: "image", precision, image, slots: image.offload ? 1 : slots },
     request,
   )
-  const { sources, adapters, adapterBytes } = engine.info
+  const { sources, parts, adapters, adapterBytes } = engine.info
   return {
     ...shape,
     ...imageAbilities(sources !== "none"),
     task: makeImageTask({ id: request.id, engine, queueWaitMs, ...deps.services() }),
     contextTokens: request.contextTokens,
     adapters,
+    parts,
     stats: () => ({ ...engine.stats(), reproducible: 1, adapterBytes }),
   } satisfies LoadedModel<"image">
 })

@@ -2,15 +2,16 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import OpenAI, { toFile } from "openai"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { parse, stringify } from "yaml"
 import { plainImage } from "../../testing/images.ts"
-import { type Platform, startPlatform } from "../../testing/platform.ts"
+import { type Platform, runCli, startPlatform } from "../../testing/platform.ts"
 import { diffusionFolder } from "./diffusion/transformers/testing/run-part.ts"
 
 /** Pictures through the whole server, by a FLUX of random weights with a LoRA. */
 const folder = mkdtempSync(join(tmpdir(), "rakit-pictures-"))
 const model = diffusionFolder("flux")
+const config = join(folder, "pictures.yaml")
 let platform: Platform
 let client: OpenAI
 
@@ -19,7 +20,6 @@ beforeAll(async () => {
     readFileSync(join(import.meta.dirname, "../../config/test.yaml"), "utf8"),
   ) as { plugins: Record<string, unknown> }
   const { "../testing/fakes/backend.ts": _, ...plugins } = shared.plugins
-  const config = join(folder, "pictures.yaml")
   writeFileSync(
     config,
     stringify({
@@ -98,6 +98,52 @@ it("edits a picture, and streams previews", async () => {
     "image_generation.completed",
   ])
 })
+
+it("is made again by its receipt, byte by byte: with a random seed, a LoRA, a source, as a stream", async () => {
+  const image = (await plainImage(96, 64, "red").png().toBuffer()).toString("base64")
+  const asks = {
+    random: ["generations", { ...apple, lora: "dark" }],
+    minus: ["generations", { ...apple, seed: -1 }],
+    stream: ["generations", { ...apple, seed: 3, stream: true, partial_images: 1 }],
+    edit: ["edits", { ...apple, image, strength: 0.5, num_inference_steps: 3 }],
+  } as const
+  const headers = {
+    authorization: `Bearer ${platform.credentials.api_key}`,
+    "content-type": "application/json",
+  }
+  const replay = async (name: string, receipt: unknown, request: object) => {
+    const files = [join(folder, `${name}.json`), join(folder, `${name}-request.json`)] as const
+    for (const [at, content] of [receipt, request].entries())
+      writeFileSync(files[at]!, JSON.stringify(content))
+    const { code, stdout, stderr } = await runCli(
+      ["replay", ...files, config, "--json"],
+      platform.env,
+    )
+    return { code, ...JSON.parse(stdout || JSON.stringify({ stderr })) }
+  }
+  for (const [name, [path, body]] of Object.entries(asks)) {
+    const reply = await fetch(`${platform.url}/v1/images/${path}`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(body),
+    })
+    expect([name, reply.status]).toEqual([name, 200])
+    await reply.text()
+    const at = `${platform.url}/v1/receipts/${reply.headers.get("x-call-id")}`
+    const receipt = await vi.waitFor(async () => {
+      const found = await fetch(at, { headers })
+      expect(found.status).toBe(200)
+      return found.json()
+    })
+    expect([name, await replay(name, receipt, body)]).toMatchObject([
+      name,
+      { code: 0, result: "equal", differences: [] },
+    ])
+    if (name !== "edit") continue
+    const other = await replay("other", receipt, { ...body, prompt: "a pear" })
+    expect(other).toMatchObject({ code: 2, differences: ["request"] })
+  }
+}, 240_000)
 
 it("keeps what its entry promises", async () => {
   const { data } = await client.models.list()

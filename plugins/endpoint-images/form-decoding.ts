@@ -2,6 +2,7 @@ import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
 import type { BodyPart, MultipartBody } from "../../core/ports/endpoint.ts"
+import { isRefused } from "./refused-fields.ts"
 import { EditBody, maxSources, type Source } from "./schema.ts"
 
 /** How a field's text is read; others are text. */
@@ -20,6 +21,8 @@ const booleans = new Set(["stream"])
 const required = new Set(["model", "prompt"])
 /** The fields that an edit has; a file under such a name must not become its text. */
 const texts = new Set(Object.keys(EditBody.fields))
+/** Fields that nobody knows are ignored, however often they come, as in JSON. */
+const isKnown = (name: string): boolean => texts.has(name) || isRefused(name)
 
 /** A number as JSON has it; `0x10`, ` 5` and `1_000` are none. */
 const jsonNumber = /^-?(0|[1-9]\d{0,14})(\.\d{1,20})?([eE][+-]?\d{1,3})?$/
@@ -38,9 +41,6 @@ const listNames = new Set(["image[]", "images", "images[]"])
 
 const wrong = (param: string, why: string): ApiError =>
   apiError("invalid_request_error", `${param}: ${why}`, { param })
-
-/** Makes a field name of the client's safe to show in an error. */
-const shown = (name: string): string => name.replace(/[^\w.[\]-]/g, "?").slice(0, 100)
 
 /** States: reading -> done. */
 interface Reading {
@@ -64,11 +64,12 @@ const take = ({ fields, single, listed }: Reading, part: BodyPart): Effect.Effec
       const source = part.kind === "file" ? bytesOf(part) : Effect.succeed<Source>(part.value)
       return Effect.map(source, (one) => void sources.push(one))
     }
-    if (fields.has(name)) return Effect.fail(wrong(shown(name), "came twice"))
+    if (!isKnown(name)) return part.kind === "file" ? Stream.runDrain(part.bytes) : Effect.void
+    if (fields.has(name)) return Effect.fail(wrong(name, "came twice"))
     if (part.kind === "field")
       return Effect.sync(() => void fields.set(name, fieldValue(name, part.value)))
     if (texts.has(name)) return Effect.fail(wrong(name, "must be a field, not a file"))
-    // a mask is refused by its name, as in JSON; a file that nobody knows is no part of the request
+    // a mask is refused by its name, as in JSON
     fields.set(name, "(a file)")
     return Stream.runDrain(part.bytes)
   })

@@ -99,15 +99,41 @@ describe("what safety refuses", () => {
     ])
   })
 
-  it("of previews ends the stream before anybody sees one", async () => {
-    const { safety } = wordSafety({ picture: true })
+  it("of previews is left out, and the picture decides about the call", async () => {
+    const { safety, asked } = wordSafety({ picture: (before) => before < 2 })
     const opened = openEndpoints({}, safety)
     const answer = await opened.generate({ stream: true, partial_images: 3 })
-    expect(answer).toMatchObject({ status: 400, events: [], costMicros: undefined })
-    expect([opened.model.runs[0]?.steps, spentIdr(opened)]).toEqual([2, 0])
-    expect(await refusals(opened)).toEqual([
-      'rakit_safety_refusals_total{stage="preview",category="nudity"} 1',
+    expect(answer.events).toMatchObject([
+      { type: "image_generation.partial_image", partial_image_index: 0 },
+      { type: "image_generation.completed", usage: { cost_idr: 750 } },
     ])
+    expect([answer.status, asked.length, spentIdr(opened)]).toEqual([200, 5, 750])
+    expect(await refusals(opened)).toEqual([
+      'rakit_safety_refusals_total{stage="preview",category="nudity"} 2',
+    ])
+  })
+
+  it("of the picture ends a stream whose previews passed, and costs nothing", async () => {
+    const { safety } = wordSafety({ picture: (before) => before === 2 })
+    const opened = openEndpoints({}, safety)
+    const { json } = await opened.generate({ stream: true, partial_images: 2 })
+    expect(json).toMatchObject({ code: "content_policy_violation" })
+    expect([lastCall(opened)?.state, spentIdr(opened)]).toEqual(["voided", 0])
+  })
+
+  it("of previews that can't be judged is left out, too", async () => {
+    const failing = Effect.fail(new PortError({ port: "image-safety", message: "no model" }))
+    let asked = 0
+    const opened = openEndpoints(
+      {},
+      {
+        prompt: () => Effect.succeed(undefined),
+        picture: () => Effect.suspend(() => (asked++ === 0 ? failing : Effect.succeed(undefined))),
+      },
+    )
+    const { events } = await opened.generate({ stream: true, partial_images: 1 })
+    expect(events).toMatchObject([{ type: "image_generation.completed" }])
+    expect(opened.fixture.log.lines).toMatchObject([{ event: "image_safety.failed" }])
   })
 
   it("can't be known when it fails: then nothing is made or charged", async () => {

@@ -25,7 +25,8 @@ export interface Guard {
   prompt(text: string, context: ModelContext): Effect.Effect<void, ApiError>
   /**
    * `run` gets a context whose usage is reported only when the picture that it makes has passed.
-   * Pictures and previews are checked before anybody sees them.
+   * Pictures and previews are checked before anybody sees them. A preview that doesn't pass is left
+   * out: early steps are noise, so only the picture decides about the call.
    */
   picture<E>(
     context: ModelContext,
@@ -33,15 +34,10 @@ export interface Guard {
   ): Effect.Effect<Stream.Stream<ImageEvent, ApiError>, E>
 }
 
-const pictureIn = (event: ImageEvent): readonly [Stage, Uint8Array] | undefined => {
-  if (event.type === "image") return ["picture", event.bytes]
-  return event.preview && ["preview", event.preview]
-}
-
 export const makeGuard = ({ clock, log, metrics, safety }: GuardDeps): Guard => {
   const refusals = metrics.counter(
     "rakit_safety_refusals_total",
-    "Image requests that the safety filters refused.",
+    "Prompts and pictures of image requests that the safety filters refused, and previews.",
     ["stage", "category"],
   )
   const failed = (error: PortError): ApiError => {
@@ -84,13 +80,20 @@ export const makeGuard = ({ clock, log, metrics, safety }: GuardDeps): Guard => 
         const passed = Effect.sync(() => {
           for (const [model, usage] of held) context.meter(model, usage)
         })
-        const check = (event: ImageEvent): Effect.Effect<void, ApiError> => {
-          const [stage, bytes] = pictureIn(event) ?? []
-          const checked =
-            port && stage && bytes ? pass(stage, context, port.picture(bytes)) : Effect.void
-          return event.type === "image" ? Effect.andThen(checked, passed) : checked
+        const check = (event: ImageEvent): Effect.Effect<ImageEvent, ApiError> => {
+          if (event.type === "image") {
+            const checked = port ? pass("picture", context, port.picture(event.bytes)) : Effect.void
+            return Effect.as(Effect.andThen(checked, passed), event)
+          }
+          if (!port || !event.preview) return Effect.succeed(event)
+          return pass("preview", context, port.picture(event.preview)).pipe(
+            Effect.as(event),
+            Effect.catch(() =>
+              Effect.succeed<ImageEvent>({ type: "step", step: event.step, steps: event.steps }),
+            ),
+          )
         }
-        return Effect.map(run({ ...context, meter }), (events) => Stream.tap(events, check))
+        return Effect.map(run({ ...context, meter }), (events) => Stream.mapEffect(events, check))
       }),
   }
 }

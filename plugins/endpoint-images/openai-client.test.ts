@@ -2,7 +2,7 @@ import type OpenAI from "openai"
 import { toFile } from "openai"
 import { afterEach, describe, expect, it } from "vitest"
 import { plainImage } from "../../testing/images.ts"
-import { type ClientFixture, openClient } from "./testing/open-client.ts"
+import { type ClientFixture, openClient, wordSafety } from "./testing/open-client.ts"
 import { readPng } from "./testing/png-reader.ts"
 
 let fixture: ClientFixture
@@ -163,6 +163,18 @@ describe("images.generate with stream", () => {
     let last = ""
     for await (const event of stream) last = event.b64_json
     expect(last).toBe(data?.[0]?.b64_json)
+  })
+
+  it("ends with the error when safety refuses the picture behind its previews", async () => {
+    const { safety } = wordSafety({ picture: (before) => before === 2 })
+    const client = await open({}, safety)
+    const stream = await client.images.generate({ ...apple, stream: true, partial_images: 2 })
+    const types: string[] = []
+    const read = async () => {
+      for await (const { type } of stream) types.push(type)
+    }
+    await expect(read()).rejects.toMatchObject({ code: "content_policy_violation" })
+    expect(types).toEqual(Array(2).fill("image_generation.partial_image"))
   })
 })
 

@@ -47,6 +47,9 @@ const refused = {
   edit: { ...ofBoth, input_fidelity: { idle: ["low"], instead: "use strength" } },
 } as const satisfies Record<string, Readonly<Record<string, RefusedField>>>
 
+/** Whether an edit has such a field. */
+export const isRefused = (name: string): boolean => Object.hasOwn(refused.edit, name)
+
 const isIdle = (value: Json, { idle, isList }: RefusedField): boolean =>
   Array.isArray(value)
     ? isList === true && value.length === 0

@@ -90,6 +90,14 @@ describe.each([
     expect(await statusOf(ask, more)).toEqual(wanted)
   })
 
+  it("that wants more pictures, or a URL of one, hears what it may be", async () => {
+    const messageOf = async (more: object) => (await ask(more)).json
+    expect(await messageOf({ n: 2 })).toMatchObject({ message: "n: must be 1" })
+    expect(await messageOf({ response_format: "url" })).toMatchObject({
+      message: "response_format: must be b64_json: there are no URLs",
+    })
+  })
+
   it("that names an unknown LoRA is refused with the choices", async () => {
     const { json } = await ask({ lora: "oil" })
     expect(json).toMatchObject({ message: "lora: must be one of 'none', 'dark', 'anime'" })

@@ -37,10 +37,11 @@ const Source = Schema.declare(isSource, {
 const common = {
   model: Schema.NonEmptyString,
   prompt: said,
-  n: optional(Schema.Literal(1).annotate({ message: "must be 1" })).annotate({ default: 1 }),
-  response_format: optional(
-    Schema.Literal("b64_json").annotate({ message: "must be b64_json: there are no URLs" }),
-  ).annotate({ default: "b64_json" }),
+  n: optional(Schema.Literal(1)).annotate({ default: 1, message: "must be 1" }),
+  response_format: optional(Schema.Literal("b64_json")).annotate({
+    default: "b64_json",
+    message: "must be b64_json: there are no URLs",
+  }),
   num_steps: steps.annotate({ default: 4, description: "Denoising steps." }),
   num_inference_steps: steps.annotate({ description: "Another name of `num_steps`." }),
   seed: optional(Schema.Int.check(between(-1, 2 ** 31 - 1))).annotate({

@@ -60,6 +60,12 @@ describe("source images", () => {
     [` ${base64}`, "valid base64"],
     [base64.replaceAll("+", "-").replaceAll("/", "_"), "valid base64"],
     ["====", "valid base64"],
+    [base64.replace("R", "Œ"), "valid base64"], // U+0152: its low byte is that of R
+    [base64.replace("R", "Ð"), "valid base64"],
+    [`${base64.slice(0, 20)}====${base64.slice(24)}`, "valid base64"],
+    [`${base64.slice(0, 20)}AA==${base64.slice(24)}`, "valid base64"],
+    [`${base64.slice(0, 20)}\n${base64.slice(21)}`, "valid base64"],
+    [`${base64.slice(0, 20)}-${base64.slice(21)}`, "valid base64"],
     ["AAAA====", "valid base64"],
     [`data:image/png;base64,${base64.slice(1)}`, "valid base64"],
     [`data:image/png,${base64}`, "data URI"],

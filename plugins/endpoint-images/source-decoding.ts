@@ -11,8 +11,8 @@ export interface DecodedSource extends Size {
   readonly digest: string
 }
 
-/** Characters or bytes that are worked on at once, in some milliseconds; a multiple of 4. */
-const piece = 2 ** 20
+/** Characters or bytes that are worked on at once, in under a millisecond; a multiple of 4. */
+const piece = 2 ** 18
 
 /** Lets other requests go on. */
 const breathe = Effect.callback<void>((resume) => {
@@ -33,6 +33,13 @@ const dataOf = (text: string): string | undefined => {
 const invalid = "is not valid base64"
 
 /**
+ * Whether a text has what Node's decoder would take for base64: the alphabet of URLs, or characters
+ * beyond ASCII. A regular expression over the whole text takes twenty times as long.
+ */
+const isOther = (part: string): boolean =>
+  part.includes("-") || part.includes("_") || Buffer.byteLength(part) !== part.length
+
+/**
  * Strict base64 of RFC 4648, section 4: padded, no other characters. Tens of megabytes are decoded
  * piece by piece, as nothing else runs meanwhile.
  */
@@ -44,13 +51,14 @@ const decoded = (text: string): Effect.Effect<Buffer | string> =>
     let written = 0
     for (let from = 0; from < text.length; from += piece) {
       if (from > 0) yield* breathe
-      const isLast = from + piece >= text.length
       const part = text.slice(from, from + piece)
-      if (/[^A-Za-z0-9+/]/.test(isLast ? part.slice(0, part.length - padding) : part))
-        return invalid
-      written += bytes.write(part, written, "base64")
+      if (isOther(part)) return invalid
+      const wanted = Math.min((part.length / 4) * 3, bytes.length - written)
+      // other characters are left out, and what is behind padding is
+      if (bytes.write(part, written, "base64") !== wanted) return invalid
+      written += wanted
     }
-    return written === bytes.length ? bytes : invalid
+    return bytes
   })
 
 const digestOf = (bytes: Uint8Array): Effect.Effect<string> =>

@@ -3,7 +3,7 @@ import { Effect, Exit, Scope } from "effect"
 import { container } from "tsyringe"
 import { expect, it } from "vitest"
 import { apiError } from "../../core/errors.ts"
-import type { Backend, OpenRequest } from "../../core/ports/model.ts"
+import type { Backend, LoadedModel, OpenRequest } from "../../core/ports/model.ts"
 import { makeCatalogue } from "../../core/services/catalogue.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
@@ -18,10 +18,10 @@ const listener = { report: () => {}, done: () => {} }
 const makeDeployment = (
   outcome: Effect.Effect<void, ReturnType<typeof apiError>>,
   adapters: ModelEntry["adapters"] = [],
-  served: readonly string[] = [],
+  served: Partial<Pick<LoadedModel, "adapters" | "parts">> = {},
 ) => {
   const { entry, loaded: model } = fakeChatModel()
-  const loaded = { ...model, adapters: served }
+  const loaded = { ...model, ...served }
   const catalogue = makeCatalogue([{ ...entry, backend: "counting", sources: [], adapters }])
   const seen = { open: 0, request: undefined as OpenRequest | undefined }
   const resource = Effect.acquireRelease(
@@ -88,12 +88,15 @@ it("a model that can't be opened leaves nothing open, and keeps its reason", asy
 
 const legal = [{ id: "legal", sources: [{ url: "file:legal/" }] }]
 
-it("adapters are pulled with the model, and opened with it", async () => {
-  const { fixture, catalogue, seen, id } = makeDeployment(Effect.void, legal, ["legal"])
-  expect(await Effect.runPromise(Effect.scoped(openModels(fixture, listener)))).toEqual([])
-  expect(seen.request?.adapters).toEqual([{ id: "legal", path: `/pulled/${id}:legal` }])
-  expect(catalogue.state(id).state).toBe("ready")
-})
+it.each([{ adapters: ["legal"] }, { parts: ["legal"] }])(
+  "adapters are pulled with the model, and opened with it: $adapters $parts",
+  async (served) => {
+    const { fixture, catalogue, seen, id } = makeDeployment(Effect.void, legal, served)
+    expect(await Effect.runPromise(Effect.scoped(openModels(fixture, listener)))).toEqual([])
+    expect(seen.request?.adapters).toEqual([{ id: "legal", path: `/pulled/${id}:legal` }])
+    expect(catalogue.state(id).state).toBe("ready")
+  },
+)
 
 it("a backend that leaves an adapter out can't serve the model: nobody gets other answers", async () => {
   const { fixture, catalogue, seen, id } = makeDeployment(Effect.void, legal)

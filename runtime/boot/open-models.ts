@@ -1,5 +1,6 @@
 import { Cause, Effect, Exit, Option, Scope } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
+import type { LoadedModel } from "../../core/ports/model.ts"
 import type { ModelId } from "../../core/services/ids.ts"
 import { adapterName, type ModelEntry, type ModelSource } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
@@ -63,9 +64,10 @@ const pullAll = (deployment: AssembledDeployment, entry: ModelEntry, listener: P
 
 const refuseMissing = (
   { id, backend, adapters }: ModelEntry,
-  served: readonly string[],
+  served: Pick<LoadedModel, "adapters" | "parts">,
 ): Effect.Effect<void, ApiError> => {
-  const missing = adapters.filter((adapter) => !served.includes(adapter.id))
+  const open = [...served.adapters, ...(served.parts ?? [])]
+  const missing = adapters.filter((adapter) => !open.includes(adapter.id))
   return missing.length === 0
     ? Effect.void
     : Effect.fail(
@@ -109,7 +111,7 @@ const openOne = (
           progress,
         })
         .pipe(Scope.provide(scope))
-      yield* refuseMissing(entry, opened.adapters)
+      yield* refuseMissing(entry, opened)
       isDecided = true
       const loaded = deployment.modelMetrics.watch(entry, opened)
       catalogue.set(entry.id, { state: "ready", loaded })

@@ -270,7 +270,11 @@ export const makeModelMetrics = (
       // a chat that ends without its finish is no success
       const whole = entry.task === "chat" ? "error" : "stop"
       const task = watchTask(loaded.task as never, whole, watchOf(entry.id))
-      return { ...loaded, task: task as unknown as typeof loaded.task }
+      // what a backend computes anew when it is read stays so
+      return Object.defineProperties({} as LoadedModel<typeof entry.task>, {
+        ...Object.getOwnPropertyDescriptors(loaded),
+        task: { value: task, enumerable: true },
+      }) as unknown as typeof loaded
     },
   }
 }

@@ -115,6 +115,40 @@ describe.each(["sd", "flux2"])("a pipeline: %s", (model) => {
   })
 })
 
+it("reads sources of every kind, and draws in the size that a viewer shows", async () => {
+  const red = () => plainImage(100, 70, "red")
+  const frames = await Promise.all(
+    ["red", "blue"].map((colour) => plainImage(100, 70, colour).png().toBuffer()),
+  )
+  const kinds: Readonly<Record<string, Buffer>> = {
+    jpeg: await red().jpeg({ progressive: true }).toBuffer(),
+    webp: await red().webp({ lossless: true }).toBuffer(),
+    gif: await red().gif().toBuffer(),
+    cmyk: await red().toColourspace("cmyk").jpeg().toBuffer(),
+    "16 bits": await red().toColourspace("rgb16").png().toBuffer(),
+    grey: await red().grayscale().png().toBuffer(),
+    palette: await red().png({ palette: true }).toBuffer(),
+    alpha: await red().ensureAlpha(0.3).png().toBuffer(),
+    animated: await sharp(frames, { join: { animated: true } })
+      .gif()
+      .toBuffer(),
+    "on its side": await plainImage(70, 100, "red")
+      .withMetadata({ orientation: 6 })
+      .jpeg()
+      .toBuffer(),
+  }
+  for (const [kind, bytes] of Object.entries(kinds)) {
+    const image = await toFile(bytes, kind)
+    const { size: _, ...edit } = body("sd") as { readonly size?: string } & ReturnType<typeof body>
+    const { data } = await client.images.edit({ ...edit, image })
+    const drawn = await sizeOf(Buffer.from(data?.[0]?.b64_json ?? "", "base64"))
+    expect([kind, ...drawn]).toEqual([kind, "png", 96, 64])
+  }
+  const pixel = await toFile(await plainImage(1, 1, "red").png().toBuffer(), "pixel.png")
+  const { data } = await client.images.edit({ ...body("sd"), image: pixel })
+  expect(await sizeOf(Buffer.from(data?.[0]?.b64_json ?? "", "base64"))).toEqual(["png", 64, 64])
+})
+
 it("what safety-images refuses is drawn by no model, and counted", async () => {
   for (const more of [{}, { headers: { "X-Dry-Run": "1" } }])
     await expect(

@@ -2,7 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parse, stringify } from "yaml"
+import { thinkingTemplate } from "../../plugins/backend-onnx/testing/chat-templates.ts"
 import { writeGguf } from "../../plugins/backend-onnx/testing/gguf-writer.ts"
+import { writeTinyBert } from "../../plugins/backend-onnx/testing/tiny-bert.ts"
 import { tinyLlama } from "../../plugins/backend-onnx/testing/tiny-llama.ts"
 
 const configFolder = fileURLToPath(new URL("../../config", import.meta.url))
@@ -43,4 +45,27 @@ export const addTinyModel = (
   const all = { ...rest, plugins: { ...plugins, "backend-onnx": settings } }
   writeFileSync(file, stringify({ ...all, models: [...others, modelIn(folder, id)] }))
   return file
+}
+
+const fixtures = fileURLToPath(new URL("../../plugins/backend-onnx/fixtures", import.meta.url))
+
+/** Writes a tiny model of each kind into the folder; their entries of a config file. */
+export const writeTinyModels = (folder: string): readonly object[] => {
+  const content = tinyLlama(1)
+  const thinking = join(folder, "thinking.gguf")
+  const metadata = { ...content.metadata, "tokenizer.chat_template": thinkingTemplate }
+  writeFileSync(thinking, writeGguf({ ...content, metadata }))
+  const entry = (id: string, task: string, path: string, contextTokens = 1024) => ({
+    id,
+    task,
+    backend: "onnx",
+    limits: { contextTokens, ...(task === "chat" && { maxOutputTokens: 512 }) },
+    capabilities: ["chat", "tool_use", "structured_output", "thinking", "prompt_caching"],
+    sources: [{ url: `file:${path}` }],
+  })
+  return [
+    entry("chat", "chat", thinking),
+    entry("embed", "embed", `${writeTinyBert(join(folder, "bert"), {}, 96)}/`),
+    entry("rerank", "rerank", `${fixtures}/encoders/xlm-roberta-classifier/`),
+  ]
 }

@@ -50,6 +50,8 @@ export interface ImageModelInfo {
   shiftOf?(tokens: number, steps: number): number
   /** Whether the steps of the schedule are even from 1 to 1 / steps before they are shifted. */
   readonly evenSigmas?: boolean
+  /** Ids of adapters of the entry that are parts of the model. */
+  readonly parts?: readonly string[]
   /** Ids of the LoRAs that are open, and the memory that they take. */
   readonly adapters?: readonly string[]
   readonly adapterBytes?: number
@@ -89,8 +91,11 @@ export interface ImageModel {
    * when the job was cancelled.
    */
   decode(latents: Tensor, pause?: () => Promise<void>): Promise<Pixels>
-  /** A small picture of latents, cheaper than `decode`; absent: `decode` makes the previews. */
-  preview?(latents: Tensor): Promise<Pixels>
+  /**
+   * A small picture of latents, of about `side` pixels on its longer side, cheaper than `decode`;
+   * absent: `decode` makes the previews.
+   */
+  preview?(latents: Tensor, side: number, pause?: () => Promise<void>): Promise<Pixels>
   close(): Promise<void>
 }
 

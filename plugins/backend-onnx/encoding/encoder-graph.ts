@@ -7,7 +7,8 @@ import { spaceDimensions } from "./stacked-rotations.ts"
 /** Increment it whenever graphs built by earlier versions must be built again. */
 export const encoderGraphVersion = 4
 
-const batchOf = ({ graph }: EncoderBuilding): EncoderBatch => {
+/** What an encoder's graph reads of a batch, as its inputs `input_ids`, `lengths` and `seconds`. */
+export const encoderBatch = ({ graph }: EncoderBuilding): EncoderBatch => {
   const ids = graph.input("input_ids", "int64", ["B", "S"])
   const lengths = graph.input("lengths", "int64", ["B"])
   const length = graph.node("Squeeze", [
@@ -45,7 +46,7 @@ export const buildEncoderGraph = (
   { model, head }: FolderEncoder,
 ): void => {
   const { graph } = building
-  const batch = batchOf(building)
+  const batch = encoderBatch(building)
   const states = model.states(building, batch)
   if (head.type === "score") {
     graph.output("vectors", model.score!(building, batch, states), "float", ["B", 1])

@@ -1,4 +1,3 @@
-import { cpus } from "node:os"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type {
@@ -31,6 +30,7 @@ import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { type AnswerPlan, planAnswer } from "./answer-plan.ts"
 import { promptRequest, unsupportedIn } from "./chat-request.ts"
+import { cpu, digestFor } from "./evidence.ts"
 
 type Tokenized = Extract<Prompt, { readonly ids: unknown }>
 
@@ -53,7 +53,6 @@ export interface ChatTaskDeps {
 }
 
 /** CPUs round differently. */
-const cpu = cpus()[0]?.model ?? "unknown"
 // breakpoints of shorter prefixes are ignored
 const leastPrefixTokens = 101
 // each breakpoint costs a walk through the prefix cache
@@ -62,13 +61,6 @@ const mostBreakpoints = 16
 /** Key of a prefix cache: neither accounts nor modes nor models nor adapters share one. */
 const ownerOf = (id: ModelId, { tenant }: ModelContext, adapter: ChatRequest["adapter"]): string =>
   JSON.stringify([tenant.account, tenant.mode, id, adapter && [adapter.id, adapter.strength]])
-
-/** Digest of all that answers are computed from; null where they can't be repeated. */
-const digestFor = (
-  { digest, adapterDigests }: DecoderInfo,
-  adapter: ChatRequest["adapter"],
-): string | null =>
-  digest === undefined ? null : digest + (adapter ? `+${adapterDigests[adapter.id]}` : "")
 
 /** The day in the server's time zone, as templates write it. */
 const dayOf = (nowMs: number): string => {

@@ -15,6 +15,7 @@ import { decodeImages } from "../images/decode-images.ts"
 import type { EncodePngInput } from "../images/encode-png-job.ts"
 import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
+import { cpu, digestFor } from "./evidence.ts"
 
 export interface ImageTaskDeps {
   readonly id: ModelId
@@ -72,7 +73,7 @@ const checked = (
     return refused("This model takes no images.", "images", "unsupported_parameter")
   if (images.length > maxSources)
     return refused(
-      `This model takes at most ${maxSources} images, not ${images.length}.`,
+      `This model takes ${maxSources === 1 ? "one image" : `at most ${maxSources} images`}, not ${images.length}.`,
       "images",
       "unsupported_parameter",
     )
@@ -124,10 +125,11 @@ export const makeImageTask = (deps: ImageTaskDeps): Task<ImageRequest, ImageEven
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
     const pictures = yield* files.read(request, context)
+    context.note?.({ model: digestFor(engine.info, request.adapter), cpu })
     const { images: _, ...asked } = request
     const sources = pictures.map(({ pixels, width, height }) => ({ data: pixels, width, height }))
     const events = engine.run<PictureEvent>(
-      { ...asked, sources },
+      { ...asked, sources, previewSide },
       {
         ...wait,
         account: context.tenant.account,

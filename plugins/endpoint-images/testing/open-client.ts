@@ -36,7 +36,11 @@ export interface Answer extends Record<string, unknown> {
 }
 
 /** Refuses prompts and pictures by a word, and remembers what it was asked. */
-export const wordSafety = (refuses: { readonly prompt?: string; readonly picture?: boolean }) => {
+export const wordSafety = (refuses: {
+  readonly prompt?: string
+  /** Whether pictures are refused; or which, by how many pictures and previews were asked before. */
+  readonly picture?: boolean | ((before: number) => boolean)
+}) => {
   const asked: (string | Uint8Array)[] = []
   const safety: ImageSafety = {
     prompt: (text) =>
@@ -46,8 +50,10 @@ export const wordSafety = (refuses: { readonly prompt?: string; readonly picture
       }),
     picture: (bytes) =>
       Effect.sync(() => {
+        const before = asked.filter((one) => typeof one !== "string").length
         asked.push(bytes)
-        return refuses.picture ? "nudity" : undefined
+        const { picture } = refuses
+        return (typeof picture === "function" ? picture(before) : picture) ? "nudity" : undefined
       }),
   }
   return { safety, asked }

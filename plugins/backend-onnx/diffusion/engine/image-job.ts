@@ -18,6 +18,8 @@ export interface ImageJobRequest
   > {
   /** The pictures of an edit. */
   readonly sources: readonly Pixels[]
+  /** Pixels of the longer side of a preview; absent: previews are whole pictures. */
+  readonly previewSide?: number
 }
 
 /** `picture` comes last, in the size that the model made. */
@@ -36,8 +38,14 @@ export interface ImageInfo {
   /** Whether sources are seen in every step, started from, or can't be used. */
   readonly sources: "seen" | "start" | "none"
   readonly maxSources: number
+  /** Ids of adapters of the entry that are parts of the model. */
+  readonly parts: readonly string[]
   /** Ids of its LoRAs. */
   readonly adapters: readonly string[]
   /** The memory that they take. */
   readonly adapterBytes: number
+  /** Digest of all files that pictures are computed from, and how; for receipts. */
+  readonly digest: string
+  /** Digests of the LoRAs, by their ids. */
+  readonly adapterDigests: Readonly<Record<string, string>>
 }

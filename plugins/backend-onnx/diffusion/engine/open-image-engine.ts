@@ -1,6 +1,9 @@
+import { readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
+import { digestOf, knownIn } from "../../onnx/graph-cache.ts"
 import { explaining } from "../../weights/model-file-error.ts"
 import type { EngineOpener, OpenEngine } from "../../worker/open-engine.ts"
+import type { EngineSpec } from "../../worker/protocol.ts"
 import { openPipelineFolder, schedulerIn } from "../folder/pipeline-folder.ts"
 import type { Condition, ImageModel } from "../model.ts"
 import { imageFamily } from "../pipelines/families.ts"
@@ -12,9 +15,12 @@ import { Stepped } from "./stepped.ts"
 
 const defaultTileSize = 512
 
+type Digests = Pick<ImageInfo, "digest" | "adapterDigests">
+
 /** The engine of a model that is open in this thread. */
 export const imageEngine = (
   model: ImageModel,
+  digests: Digests = { digest: "", adapterDigests: {} },
 ): OpenEngine<ImageJobRequest, ImageJobEvent, ImageInfo, Stepped> => {
   let empty: Promise<Condition> | undefined
   const unprompted = (): Promise<Condition> => {
@@ -25,13 +31,44 @@ export const imageEngine = (
     })
     return empty
   }
-  const { sources, maxSources, adapters = [], adapterBytes = 0 } = model.info
+  const { sources, maxSources, parts = [], adapters = [], adapterBytes = 0 } = model.info
   return {
-    info: { sources, maxSources, adapters, adapterBytes },
+    info: { sources, maxSources, parts, adapters, adapterBytes, ...digests },
     runner: new ImageRunner(),
     start: (request, emit) =>
       new Stepped((pause) => paint({ model, unprompted }, request, emit, pause)),
     close: () => model.close(),
+  }
+}
+
+/** A file, or the files of a folder and of those in it, by their names and contents. */
+const contentsIn = (graphs: string, path: string): readonly unknown[] => {
+  const known = knownIn(graphs)
+  if (statSync(path).isFile()) return [known.of(path)]
+  return readdirSync(path, { recursive: true, encoding: "utf8" })
+    .filter((name) => statSync(join(path, name)).isFile())
+    .sort()
+    .map((name) => [name, known.of(join(path, name))])
+}
+
+/** `loras`: ids of the adapters that requests choose; others are parts of the model. */
+const digestsOf = (spec: EngineSpec, loras: readonly string[]): Digests => {
+  const { path, graphs, precision, image, adapters = [] } = spec
+  const contents = adapters.map(
+    (adapter) => [adapter.id, contentsIn(graphs, adapter.path)] as const,
+  )
+  const parts = contents.filter(([id]) => !loras.includes(id))
+  return {
+    digest: digestOf([
+      "image",
+      contentsIn(graphs, path),
+      parts,
+      precision,
+      image?.tileSize ?? defaultTileSize,
+    ]),
+    adapterDigests: Object.fromEntries(
+      contents.flatMap(([id, files]) => (loras.includes(id) ? [[id, digestOf(files)]] : [])),
+    ),
   }
 }
 
@@ -60,5 +97,5 @@ export const openImageEngine: EngineOpener<
     adapterBytes,
     progress,
   })
-  return imageEngine(model)
+  return imageEngine(model, digestsOf(spec, model.info.adapters ?? []))
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import type { ImageModelInfo } from "../model.ts"
+import type { ImageModel, ImageModelInfo } from "../model.ts"
 import { drawingModel, flowScheduler } from "../testing/drawing-model.ts"
 import type { ImageJobEvent, ImageJobRequest } from "./image-job.ts"
 import { paint, stepsOf } from "./paint.ts"
@@ -117,6 +117,24 @@ test("previews are spread over the steps before the last", async () => {
   expect(await shown(3)).toEqual([1, 2, 3])
   expect(await shown(2, 9)).toEqual([3, 6])
   expect(await shown(3, 1)).toEqual([])
+})
+
+test("a model's own previews are of the size asked for, and the picture is decoded once", async () => {
+  const made = drawingModel()
+  const sides: number[] = []
+  const small = { data: new Uint8Array(3), width: 1, height: 1 }
+  const model: ImageModel = {
+    ...made.model,
+    preview: async (_latents, side) => {
+      sides.push(side)
+      return small
+    },
+  }
+  const asked = { previews: 3, previewSide: 256 }
+  const { steps, calls } = await painted(asked, {}, { ...made, model })
+  expect(sides).toEqual([256, 256, 256])
+  expect(steps[0]).toMatchObject({ preview: small })
+  expect(calls.filter((call) => call === "decode")).toHaveLength(1)
 })
 
 test("the same seed gives the same bytes, another one others, and previews change nothing", async () => {

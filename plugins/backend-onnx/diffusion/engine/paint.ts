@@ -126,8 +126,15 @@ const requireFinite = (latents: Float32Array): void => {
       throw new Error("the denoiser's numbers went out of bounds: use a higher precision")
 }
 
-const previewOf = (model: ImageModel, latents: Tensor, pause: Pause): Promise<Pixels> =>
-  model.preview ? model.preview(latents) : model.decode(latents, pause)
+const previewOf = (
+  model: ImageModel,
+  latents: Tensor,
+  { previewSide }: ImageJobRequest,
+  pause: Pause,
+): Promise<Pixels> =>
+  model.preview && previewSide !== undefined
+    ? model.preview(latents, previewSide, pause)
+    : model.decode(latents, pause)
 
 const denoised = async (
   { model }: Painter,
@@ -149,7 +156,7 @@ const denoised = async (
     const step = index - first + 1
     await pause()
     const preview = isShown(step, steps, request.previews ?? 0)
-      ? await previewOf(model, { data: next.estimate(), dims }, pause)
+      ? await previewOf(model, { data: next.estimate(), dims }, request, pause)
       : undefined
     emit({ type: "step", step, steps, ...(preview && { preview }) })
   }

@@ -4,6 +4,7 @@ import { openPipelineFolder } from "../folder/pipeline-folder.ts"
 import type { OpenImageModel } from "../model.ts"
 import { openFlux } from "./flux.ts"
 import { openFlux2 } from "./flux2.ts"
+import { openIris } from "./iris.ts"
 import { openSd3 } from "./sd3.ts"
 import { openStableDiffusion } from "./stable-diffusion.ts"
 
@@ -21,6 +22,7 @@ const families: Readonly<Record<string, ImageFamily>> = {
   StableDiffusion3Pipeline: { open: openSd3, edits: true },
   FluxPipeline: { open: openFlux, edits: true },
   FluxKontextPipeline: { open: openFlux, edits: true },
+  IrisPipeline: { open: openIris, edits: true },
   Flux2KleinPipeline: { open: openFlux2, edits: true },
 }
 

@@ -15,6 +15,7 @@ import { buildFluxTransformer, fluxConfig } from "../transformers/flux-transform
 import { openAutoencoder } from "../vae/autoencoder.ts"
 import { patched, unpatched } from "./packing.ts"
 import { pixelsOf, planesOf, resized, sizeOfArea } from "./pictures.ts"
+import { previewBy } from "./small-latents.ts"
 import { type Places, referenceCondition, tokenDenoiser } from "./token-denoiser.ts"
 
 const graphVersion = 1
@@ -107,6 +108,7 @@ export const openFlux: OpenImageModel = async (path, host) => {
     },
     denoise,
     decode: async (latents, pause) => pixelsOf(await vae.decode(latents, pause)),
+    preview: previewBy(vae),
     close: () => parts.close(),
   }
 }

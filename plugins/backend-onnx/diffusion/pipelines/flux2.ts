@@ -12,6 +12,7 @@ import { openQwenPrompts } from "../text/qwen3-prompts.ts"
 import { buildFlux2Transformer, flux2Config } from "../transformers/flux2-transformer.ts"
 import { openAutoencoder } from "../vae/autoencoder.ts"
 import { cropped, pixelsOf, planesOf, resized, sizeOfArea } from "./pictures.ts"
+import { previewBy } from "./small-latents.ts"
 import { type Places, referenceCondition, tokenDenoiser } from "./token-denoiser.ts"
 
 const graphVersion = 1
@@ -111,6 +112,7 @@ export const openFlux2: OpenImageModel = async (path, host) => {
     denoise: (latents, timestep, condition, guidance, adapter) =>
       denoise(latents, timestep, condition, config.guidance ? guidance : undefined, adapter),
     decode: async (latents, pause) => pixelsOf(await vae.decode(latents, pause)),
+    preview: previewBy(vae),
     close: () => parts.close(),
   }
 }

@@ -16,6 +16,7 @@ import { buildSd3Transformer, sd3Config } from "../transformers/sd3-transformer.
 import { openAutoencoder } from "../vae/autoencoder.ts"
 import { joinedTokens } from "./packing.ts"
 import { pixelsOf, planesOf, resized } from "./pictures.ts"
+import { previewBy } from "./small-latents.ts"
 
 const graphVersion = 1
 /** Tokens of a prompt that T5 reads. */
@@ -125,6 +126,7 @@ export const openSd3: OpenImageModel = async (path, host) => {
         : { condition: {} },
     denoise,
     decode: async (latents, pause) => pixelsOf(await vae.decode(latents, pause)),
+    preview: previewBy(vae),
     close: () => parts.close(),
   }
 }

@@ -57,6 +57,8 @@ test("draws what StableDiffusionPipeline draws, and edits by strength", async ()
     expect(largestGap(latents.data, tensors.floats("picture.latents").data)).toBeLessThan(1e-3)
     const rgb = tensors.floats("picture.rgb")
     expect(gapInBytes(await model.decode(latents), rgb)).toBeLessThan(0.75)
+    const small = { width: width / 2, height: height / 2 }
+    expect(await model.preview!(latents, Math.max(small.width, small.height))).toMatchObject(small)
 
     let tiles = 0
     const source = sourceIn("sd", "edit.source")

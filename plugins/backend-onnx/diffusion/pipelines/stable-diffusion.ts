@@ -14,6 +14,7 @@ import { unetConfig } from "../unet/unet-config.ts"
 import { buildUnet, unetGraphVersion } from "../unet/unet-graph.ts"
 import { openAutoencoder } from "../vae/autoencoder.ts"
 import { pixelsOf, planesOf, resized } from "./pictures.ts"
+import { previewBy } from "./small-latents.ts"
 
 /**
  * The embedding of a guidance scale for a model that takes it (Luo et al., arXiv 2310.04378): sines
@@ -107,6 +108,7 @@ export const openStableDiffusion: OpenImageModel = async (path, host) => {
         : { condition: {} },
     denoise,
     decode: async (latents, pause) => pixelsOf(await vae.decode(latents, pause)),
+    preview: previewBy(vae),
     close: () => parts.close(),
   }
 }

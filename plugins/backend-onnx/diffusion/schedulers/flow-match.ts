@@ -42,7 +42,8 @@ const sigmasIn = (config: Metadata, request: ScheduleRequest): readonly number[]
     shifted(by, 1 - ((1 - end) * i) / Math.max(1, steps - 1)),
   )
   const terminal = numberOr(config, "shift_terminal", 0)
-  if (terminal === 0) return [...sigmas, 0]
+  // a single step begins at pure noise: there is nothing to stretch
+  if (terminal === 0 || steps === 1) return [...sigmas, 0]
   const stretch = (1 - sigmas.at(-1)!) / (1 - terminal)
   return [...sigmas.map((sigma) => 1 - (1 - sigma) / stretch), 0]
 }

@@ -81,3 +81,11 @@ test("a schedule of PNDM is served by DDIM over the same levels", () => {
     })
   expect(of("PNDMScheduler").timesteps).toEqual(of("DDIMScheduler").timesteps)
 })
+
+test("a single step of a schedule with a last level begins at pure noise", () => {
+  const config = new Map<string, string | number>([
+    ["_class_name", "FlowMatchEulerDiscreteScheduler"],
+    ["shift_terminal", 0.02],
+  ])
+  expect(openSchedule(config, { steps: 1, tokens: 256 }).timesteps).toEqual([1000])
+})
