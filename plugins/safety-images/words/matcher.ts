@@ -43,6 +43,8 @@ const mostPieces = 4
 const longestPiece = 4
 /** The letters of a word that is found when it is written backwards. */
 const leastReversed = 4
+/** The letters of the beginning of a word that is found backwards, as the end of another. */
+const leastReversedBeginning = 7
 /** The letters of a word, no name, that is found with a letter wrong. */
 const leastMistaken = 8
 
@@ -74,8 +76,7 @@ export class Matcher<Name extends string> {
     const ids = term.words.map(({ word, reach }) => this.vocabulary.add(word, reach))
     this.addEntry({ list: name, term, ids })
     if (ids.length === 1) {
-      const [{ word }] = term.words as [Term["words"][number]]
-      if (term.weight === 1 && kind !== "names") this.addDisguises(name, term, word)
+      if (term.weight === 1 && kind !== "names") this.addDisguises(name, term, term.words[0]!)
       return
     }
     if (term.weight < 1) return
@@ -95,12 +96,14 @@ export class Matcher<Name extends string> {
   }
 
   /** A word backwards, and a long one with a letter wrong. */
-  private addDisguises(list: Name, term: Term, word: string): void {
+  private addDisguises(list: Name, term: Term, { word, reach }: Term["words"][number]): void {
     if (word.length >= leastMistaken)
       this.addEntry({ list, term, ids: [this.vocabulary.addNear(word)] })
     if (word.length < leastReversed) return
     const reversed = [...word].reverse().join("")
-    this.addEntry({ list, term, ids: [this.vocabulary.add(reversed, "whole")] })
+    const isLongBeginning = reach === "start" && word.length >= leastReversedBeginning
+    const reversedReach = isLongBeginning ? "part" : "whole"
+    this.addEntry({ list, term, ids: [this.vocabulary.add(reversed, reversedReach)] })
   }
 
   private addEntry(entry: Entry<Name>): void {
@@ -145,8 +148,16 @@ export class Matcher<Name extends string> {
         state = this.vocabulary.step(state, lettersOf(tokens[to]!))
         if (state === -1) break
         const ids = this.vocabulary.at(state)
-        if (ids.length > 0 && isWordInPieces(tokens.slice(from, to + 1)))
-          hits.push(...this.singles(ids, 1, from, to + 1))
+        if (ids.length === 0) continue
+        const pieces = tokens.slice(from, to + 1)
+        if (isWordInPieces(pieces)) hits.push(...this.singles(ids, 1, from, to + 1))
+        // a word of less weight has it still with a hyphen: compounds have one, too
+        if (pieces.slice(1).every(({ glued }) => glued))
+          hits.push(
+            ...this.singles(ids, leastSpelled, from, to + 1)
+              .filter(({ term }) => term.weight < 1)
+              .map((hit) => ({ ...hit, disguised: false })),
+          )
       }
     }
     return hits

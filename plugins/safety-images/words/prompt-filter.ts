@@ -1,4 +1,4 @@
-import { ageIn } from "./age.ts"
+import { ageIn, asideIn } from "./age.ts"
 import { allowedIn } from "./allowed.ts"
 import type { Term } from "./lists.ts"
 import { type Found, type List, Matcher } from "./matcher.ts"
@@ -69,6 +69,14 @@ const isNsfw = (scores: Scores): boolean => {
   )
 }
 
+// the same sign, or a space, between all of them
+const spelled =
+  /(?<![\p{L}\p{N}])[\p{L}\p{N}](?:([ ._*~-])[\p{L}\p{N}])(?:\1[\p{L}\p{N}])+(?![\p{L}\p{N}])/gu
+
+/** Makes words of what is spelled letter by letter, so that they stand in rows with others. */
+const joinSpelled = (prompt: string): string =>
+  prompt.replace(spelled, (letters, sign: string) => letters.replaceAll(sign, ""))
+
 export interface PromptFilter {
   /** The categories that a prompt belongs to, the gravest first. */
   categoriesOf(prompt: string): readonly Category[]
@@ -92,19 +100,28 @@ export const makePromptFilter = (lists: Lists, allowed: readonly Term[] = []): P
   )
   const harmless = allowedIn(lists.allowed)
   const allowedByOperator = allowedIn(allowed)
+  const asWritten = (prompt: string): readonly Category[] => {
+    const found = matcher.find(prompt)
+    if (found.hits.length === 0) return []
+    const known = harmless(found.tokens)
+    const own = allowedByOperator(found.tokens)
+    const strict = scoresOf(found, (from, to) => !known(from, to))
+    const scores = scoresOf(found, (from, to) => !known(from, to) && !own(from, to))
+    return categories.filter((category) => {
+      if (category === "minors") {
+        const isOfPerson = strict.of("people") > 0 && asideIn(found.tokens)
+        return isAboutMinors(strict, isOfPerson || ageIn(found.tokens))
+      }
+      if (category === "nsfw") return isNsfw(scores)
+      return reaches(scores.of("public_figures"), 1)
+    })
+  }
   return {
     categoriesOf: (prompt) => {
-      const found = matcher.find(prompt)
-      if (found.hits.length === 0) return []
-      const known = harmless(found.tokens)
-      const own = allowedByOperator(found.tokens)
-      const strict = scoresOf(found, (from, to) => !known(from, to))
-      const scores = scoresOf(found, (from, to) => !known(from, to) && !own(from, to))
-      return categories.filter((category) => {
-        if (category === "minors") return isAboutMinors(strict, ageIn(found.tokens))
-        if (category === "nsfw") return isNsfw(scores)
-        return reaches(scores.of("public_figures"), 1)
-      })
+      const found = new Set(asWritten(prompt))
+      const joined = joinSpelled(prompt)
+      if (joined !== prompt) for (const category of asWritten(joined)) found.add(category)
+      return categories.filter((category) => found.has(category))
     },
   }
 }

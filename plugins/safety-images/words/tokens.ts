@@ -10,6 +10,8 @@ export interface Token {
   readonly masked?: string
   /** Nothing but punctuation is before it: no space. */
   readonly glued: boolean
+  /** A comma, or what else ends a clause, is before it. */
+  readonly begins: boolean
 }
 
 const alike: Readonly<Record<string, string>> = {
@@ -32,6 +34,7 @@ const alike: Readonly<Record<string, string>> = {
   "£": "l",
   "¥": "y",
 }
+const endOfClause = /[,;:.!?()\n/-]/
 // everything else divides words
 const piece = /[a-z0-9@$!|+€£¥*#%]+/g
 const outerSigns = /^[@$!|+€£¥*#%]+|[@$!|+€£¥*#%]+$/g
@@ -57,7 +60,9 @@ const plainLetters = /^[a-z]+$/
 
 const formsOf = (text: string): readonly string[] => {
   if (plainLetters.test(text))
-    return text.includes("vv") ? [text, text.replaceAll("vv", "w")] : [text]
+    return text.includes("v")
+      ? [...new Set([text, text.replaceAll("vv", "w"), text.replaceAll("v", "u")])]
+      : [text]
   const bare = text.replace(outerSigns, "")
   const written = text.replace(anySign, "")
   // a number is no word, though it could be read as one
@@ -79,13 +84,21 @@ export const tokensOf = (text: string): readonly Token[] => {
   const tokens: Token[] = []
   let end = 0
   for (const { 0: found, index } of folded.matchAll(piece)) {
-    const glued = tokens.length > 0 && !/\s/.test(folded.slice(end, index))
+    const between = folded.slice(end, index)
+    const glued = tokens.length > 0 && !/\s/.test(between)
+    const begins = tokens.length === 0 || endOfClause.test(between)
     end = index + found.length
     const forms = formsOf(found)
     if (forms[0] === undefined) continue
     const masked = hidden.test(found) ? maskedOf(found) : undefined
     hidden.lastIndex = 0
-    tokens.push({ text: forms[0], forms, glued, ...(masked === undefined ? {} : { masked }) })
+    tokens.push({
+      text: forms[0],
+      forms,
+      glued,
+      begins,
+      ...(masked === undefined ? {} : { masked }),
+    })
   }
   return tokens
 }
