@@ -13,8 +13,10 @@ type Load = () => Promise<{ readonly plugin: Plugin }>
 export const builtinPlugins: Readonly<Record<string, Load>> = {
   accounts: () => import("./accounts/plugin.ts"),
   "backend-onnx": () => import("./backend-onnx/plugin.ts"),
+  "backend-remote": () => import("./backend-remote/plugin.ts"),
   "billing-free": () => import("./billing-free/plugin.ts"),
   "billing-ledger": () => import("./billing-ledger/plugin.ts"),
+  chaos: () => import("./chaos/plugin.ts"),
   dashboard: () => import("./dashboard/plugin.ts"),
   "database-postgres": () => import("./database-postgres/plugin.ts"),
   "endpoint-batches": () => import("./endpoint-batches/plugin.ts"),
@@ -28,12 +30,14 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   "idempotency-postgres": () => import("./idempotency-postgres/plugin.ts"),
   "identity-static": () => import("./identity-static/plugin.ts"),
   "mail-smtp": () => import("./mail-smtp/plugin.ts"),
+  "model-iris": () => import("./model-iris/plugin.ts"),
   "model-minilm-reranker": () => import("./model-minilm-reranker/plugin.ts"),
   "model-minilm-vision": () => import("./model-minilm-vision/plugin.ts"),
   "queue-postgres": () => import("./queue-postgres/plugin.ts"),
   "safety-images": () => import("./safety-images/plugin.ts"),
   "signing-keys": () => import("./signing-keys/plugin.ts"),
   "storage-disk": () => import("./storage-disk/plugin.ts"),
+  "storage-s3": () => import("./storage-s3/plugin.ts"),
   "webhook-http": () => import("./webhook-http/plugin.ts"),
 }
 
