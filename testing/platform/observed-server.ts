@@ -99,6 +99,8 @@ const writeConfig = (folder: string, collector: string): string => {
       plugins: {
         ...plugins,
         "safety-images": {},
+        "backend-remote": {},
+        chaos: { faults: [] },
         [join(root, "testing/fakes/backend.ts")]: {},
       },
     }),

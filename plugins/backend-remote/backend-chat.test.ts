@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
+import { chat, chatRequest, openRemote } from "./testing/open-remote.ts"
+import {
+  begin,
+  chunk,
+  event,
+  good,
+  json,
+  openScripted,
+  type ScriptedUpstream,
+  say,
+} from "./testing/scripted-upstream.ts"
+
+let one: ScriptedUpstream
+let two: ScriptedUpstream
+let remote: ReturnType<typeof openRemote>
+beforeAll(async () => {
+  one = await openScripted()
+  two = await openScripted()
+})
+afterEach(() => remote?.close())
+afterAll(() => Promise.all([one.close(), two.close()]))
+
+const openWith = (options: object = {}, upstream: object = {}) => {
+  remote = openRemote()
+  return remote.open("chat", {
+    upstreams: [{ url: one.url, model: "m", ...upstream }],
+    ...options,
+  })
+}
+
+it("streams an answer with the upstream's usage, key and names", async () => {
+  one.play(good)
+  const loaded = await openWith({}, { key: "sk-secret", name: "here" })
+  const { text, finish, used, notes, error } = await chat(loaded)
+  expect([text, finish, error]).toEqual(["Hello", "stop", undefined])
+  expect([used.inputTokens, used.outputTokens]).toEqual([5, 2])
+  expect(notes).toEqual([
+    { served_by: { model: "m", upstream: "here", upstream_model: "m", attempts: 1 } },
+  ])
+  expect(one.asked[0]?.path).toBe("/v1/chat/completions")
+  expect(one.asked[0]?.headers.authorization).toBe("Bearer sk-secret")
+  expect(one.asked[0]?.body).toEqual({
+    model: "m",
+    messages: [{ role: "user", content: "Say hello, please." }],
+    stream: true,
+    stream_options: { include_usage: true },
+    max_tokens: 64,
+    temperature: 0.5,
+    top_p: 1,
+  })
+})
+
+it("hangs up when the client leaves, and meters what has come", async () => {
+  let left: Promise<unknown> | undefined
+  one.play((res, asked) => {
+    left = asked.left
+    begin(res).write(event(say("Hello")) + event(say(" there")))
+  })
+  const loaded = await openWith()
+  const { Effect, Stream } = await import("effect")
+  const { contextOf } = await import("./testing/open-remote.ts")
+  const call = contextOf()
+  const { run } = await Effect.runPromise(loaded.task.plan(chatRequest(), call.context))
+  await Effect.runPromise(Stream.runDrain(Stream.take(run, 2)))
+  await left
+  expect(call.used()).toMatchObject({ outputTokens: 3 })
+  expect(call.used().inputTokens).toBeGreaterThan(3)
+})
+
+it("asks the next upstream where one fails before its first event, and says so", async () => {
+  one.play(json({ error: { message: "boom" } }, 500))
+  two.play(good)
+  remote = openRemote()
+  const loaded = await remote.open("chat", {
+    upstreams: [
+      { url: one.url, model: "m", weight: 1000 },
+      { url: two.url, model: "m", weight: 0.01 },
+    ],
+    affinity: false,
+  })
+  const { text, notes } = await chat(loaded)
+  expect([text, one.asked.length, two.asked.length]).toEqual(["Hello", 1, 1])
+  expect(notes).toEqual([
+    { served_by: { model: "m", upstream: "u2", upstream_model: "m", attempts: 2 } },
+  ])
+})
+
+it("does not retry after the first event", async () => {
+  one.play((res) => {
+    begin(res).write(event(say("Hel")), () => res.destroy())
+  })
+  const { text, error } = await chat(await openWith())
+  expect([text, error?.code, one.asked.length]).toEqual(["Hel", "backend_error", 1])
+})
+
+it("refuses by name what the upstream does not keep, before anything is sent", async () => {
+  one.play(good)
+  const loaded = await openWith()
+  const sampling = { ...chatRequest().sampling, topK: 5 }
+  const { error } = await chat(loaded, chatRequest({ sampling }))
+  expect(error).toMatchObject({ code: "unsupported_parameter", param: "top_k" })
+  expect(one.asked).toHaveLength(0)
+})
+
+it("passes tools, and calls of them, through", async () => {
+  const call = (more: object) => chunk({ tool_calls: [{ index: 0, ...more }] })
+  one.play((res) =>
+    begin(res).end(
+      [
+        call({ id: "call_1", type: "function", function: { name: "now", arguments: "" } }),
+        call({ function: { arguments: '{"zone":' } }),
+        call({ function: { arguments: '"UTC"}' } }),
+        chunk({}, "tool_calls"),
+        "[DONE]",
+      ]
+        .map(event)
+        .join(""),
+    ),
+  )
+  const tools = [{ name: "now", parameters: { type: "object" }, strict: true }]
+  const { events, finish } = await chat(
+    await openWith(),
+    chatRequest({ tools, toolChoice: "required", parallelToolCalls: false }),
+  )
+  expect(finish).toBe("tool_calls")
+  expect(events.map((one) => (one.type === "toolCall" ? one.argumentsDelta : one.type))).toEqual([
+    "",
+    '{"zone":',
+    '"UTC"}',
+    "finish",
+  ])
+  expect(one.asked[0]?.body).toMatchObject({
+    tools: [{ type: "function", function: { name: "now", strict: true } }],
+    tool_choice: "required",
+    parallel_tool_calls: false,
+  })
+})

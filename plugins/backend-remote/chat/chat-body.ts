@@ -1,0 +1,136 @@
+import type { Json } from "../../../core/json.ts"
+import type { ChatMessage, ChatRequest, Part, ResponseFormat } from "../../../core/ports/model.ts"
+import type { Kind } from "../kinds.ts"
+import type { Upstream } from "../upstream/upstream.ts"
+import { callableTools } from "./chat-wishes.ts"
+
+const toBlock = (part: Part, caches: boolean): Json =>
+  part.type === "text"
+    ? {
+        type: "text",
+        text: part.text,
+        ...(caches && part.cacheBreakpoint && { cache_control: { type: "ephemeral" } }),
+      }
+    : {
+        type: "image_url",
+        image_url: {
+          url: `data:${part.mediaType};base64,${Buffer.from(part.bytes).toString("base64")}`,
+        },
+      }
+
+const toContent = (content: readonly Part[], caches: boolean): Json => {
+  const [first] = content
+  if (!first) return ""
+  const isPlain = content.length === 1 && first.type === "text"
+  if (isPlain && !(caches && first.cacheBreakpoint)) return first.text
+  return content.map((part) => toBlock(part, caches))
+}
+
+const toMessage = (caches: boolean) => (message: ChatMessage) => {
+  const { role, content, toolCalls, toolCallId, reasoning } = message
+  return {
+    role,
+    content: content.length === 0 && toolCalls?.length ? null : toContent(content, caches),
+    ...(reasoning !== undefined && { reasoning_content: reasoning }),
+    ...(toolCalls?.length && {
+      tool_calls: toolCalls.map((call) => ({
+        id: call.id,
+        type: "function",
+        function: { name: call.name, arguments: call.arguments },
+      })),
+    }),
+    ...(toolCallId !== undefined && { tool_call_id: toolCallId }),
+  }
+}
+
+const toSampling = ({ sampling }: ChatRequest, kind: Kind) => {
+  const { temperature, topP, seed, frequencyPenalty, presencePenalty, logitBias } = sampling
+  const { topK, minP, repetitionPenalty } = sampling
+  return {
+    ...kind.neutral,
+    temperature,
+    ...((kind.topP !== "nucleus" || topP < 1) && { top_p: topP }),
+    ...(seed !== undefined && { seed }),
+    ...(frequencyPenalty !== 0 && { frequency_penalty: frequencyPenalty }),
+    ...(presencePenalty !== 0 && { presence_penalty: presencePenalty }),
+    ...(topK !== undefined && { top_k: topK }),
+    ...(minP !== undefined && { min_p: minP }),
+    ...(repetitionPenalty !== undefined && {
+      [kind.repetitionPenalty ?? "repetition_penalty"]: repetitionPenalty,
+    }),
+    ...(logitBias?.size && { logit_bias: Object.fromEntries(logitBias) }),
+  }
+}
+
+const toTools = (request: ChatRequest) => {
+  const tools = callableTools(request)
+  if (tools.length === 0) return {}
+  const { toolChoice, parallelToolCalls } = request
+  return {
+    tools: tools.map(({ name, description, parameters, strict }) => ({
+      type: "function",
+      function: {
+        name,
+        ...(description !== undefined && { description }),
+        ...(parameters !== undefined && { parameters }),
+        ...(strict !== undefined && { strict }),
+      },
+    })),
+    ...(toolChoice === "required" && { tool_choice: "required" }),
+    ...(typeof toolChoice === "object" && {
+      tool_choice: { type: "function", function: { name: toolChoice.name } },
+    }),
+    ...(parallelToolCalls !== undefined && { parallel_tool_calls: parallelToolCalls }),
+  }
+}
+
+const toForm = (format: ResponseFormat | undefined, { forms }: Kind) => {
+  const closing = format?.closeOnLength === true && { close_on_length: true }
+  switch (format?.type) {
+    case undefined:
+      return {}
+    case "json_object":
+      return { response_format: { type: "json_object", ...closing } }
+    case "json_schema": {
+      const { schema, strict } = format
+      const json_schema = { name: "answer", schema, strict, ...closing }
+      return { response_format: { type: "json_schema", json_schema } }
+    }
+    case "regex":
+      if (forms === "rakit")
+        return { response_format: { type: "regex", pattern: format.pattern, ...closing } }
+      return forms === "sglang"
+        ? { regex: format.pattern }
+        : { structured_outputs: { regex: format.pattern } }
+    case "grammar":
+      return forms === "rakit"
+        ? { response_format: { type: "grammar", grammar: format.lark, ...closing } }
+        : { structured_outputs: { grammar: format.lark } }
+    case "choice":
+      return { structured_outputs: { choice: format.choices } }
+  }
+}
+
+/** The request as the upstream's kind takes it: all that it asks for, in the kind's own words. */
+export const chatBody = (request: ChatRequest, upstream: Upstream, maxTokens: number): Json => {
+  const { kind, options, features } = upstream
+  const { answers = 1, stop, topLogprobs, messages, responseFormat } = request
+  const continuous = kind.continuousUsage && { continuous_usage_stats: true }
+  return {
+    model: options.model,
+    messages: messages.map(toMessage(features.has("cache_control"))),
+    stream: true,
+    stream_options: { include_usage: true, ...continuous },
+    [kind.maxTokens]: maxTokens,
+    ...toSampling(request, kind),
+    ...(answers > 1 && { n: answers }),
+    ...(stop.length > 0 && { stop }),
+    ...(topLogprobs !== undefined && { logprobs: true, top_logprobs: topLogprobs }),
+    ...(features.has("thinking") &&
+      (request.thinking === true || options.kind !== "rakit") && {
+        chat_template_kwargs: { enable_thinking: request.thinking === true },
+      }),
+    ...toTools(request),
+    ...toForm(responseFormat, kind),
+  }
+}

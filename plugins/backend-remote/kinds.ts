@@ -1,0 +1,130 @@
+/** What a request may ask of a server, by the name of its field in the API. */
+export const features = [
+  "seed",
+  "frequency_penalty",
+  "presence_penalty",
+  "top_k",
+  "min_p",
+  "repetition_penalty",
+  "logit_bias",
+  "logprobs",
+  "n",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "json_object",
+  "json_schema",
+  "regex",
+  "grammar",
+  "choice",
+  "close_on_length",
+  "thinking",
+  "images",
+  "cache_control",
+  "instruction",
+  "max_tokens_per_doc",
+  "max_chunks_per_doc",
+] as const
+export type Feature = (typeof features)[number]
+
+export const kindNames = [
+  "compatible",
+  "openai",
+  "vllm",
+  "sglang",
+  "tgi",
+  "tei",
+  "llamacpp",
+  "ollama",
+  "rakit",
+] as const
+export type KindName = (typeof kindNames)[number]
+
+/** How servers of one kind are asked, and what they keep of a request. */
+export interface Kind {
+  readonly keeps: readonly Feature[]
+  readonly maxTokens: "max_tokens" | "max_completion_tokens"
+  /**
+   * Values that mean "off": servers that fill in defaults of their own (`top_k: 40`) must be sent
+   * them where the request has none.
+   */
+  readonly neutral?: Readonly<Record<string, number>>
+  readonly repetitionPenalty?: "repeat_penalty"
+  /** `nucleus`: `top_p` must be below 1, so 1 is left out. */
+  readonly topP?: "nucleus"
+  readonly forms?: "vllm" | "sglang" | "rakit"
+  /** Usage in every chunk, so that a call that is cut is metered exactly. */
+  readonly continuousUsage?: true
+  /** The documents' field of rerank requests, and the route below the server's root. */
+  readonly rerank: { readonly path: string; readonly documents: "documents" | "texts" }
+  /** Rerank scores are logits. */
+  readonly logits?: true
+}
+
+const common = [
+  "seed",
+  "frequency_penalty",
+  "presence_penalty",
+  "tools",
+  "json_object",
+  "json_schema",
+] as const satisfies readonly Feature[]
+const openai = [
+  ...common,
+  "logit_bias",
+  "logprobs",
+  "n",
+  "tool_choice",
+  "parallel_tool_calls",
+  "images",
+] as const satisfies readonly Feature[]
+const sampling = ["top_k", "min_p", "repetition_penalty"] as const satisfies readonly Feature[]
+
+const rerank = { path: "v1/rerank", documents: "documents" } as const
+
+/** Presets; an upstream's `keeps` and `lacks` correct them for its version and model. */
+export const kinds: Readonly<Record<KindName, Kind>> = {
+  compatible: { keeps: openai, maxTokens: "max_tokens", rerank },
+  openai: { keeps: openai, maxTokens: "max_completion_tokens", rerank },
+  vllm: {
+    keeps: [...openai, ...sampling, "regex", "choice", "thinking"],
+    maxTokens: "max_tokens",
+    neutral: { top_k: -1, min_p: 0, repetition_penalty: 1 },
+    forms: "vllm",
+    continuousUsage: true,
+    rerank,
+  },
+  sglang: {
+    keeps: [...openai, ...sampling, "regex", "thinking"],
+    maxTokens: "max_tokens",
+    neutral: { top_k: -1, min_p: 0, repetition_penalty: 1 },
+    forms: "sglang",
+    rerank,
+  },
+  tgi: {
+    keeps: ["seed", "frequency_penalty", "tools", "tool_choice", "json_object", "json_schema"],
+    maxTokens: "max_tokens",
+    topP: "nucleus",
+    rerank,
+  },
+  tei: {
+    keeps: [],
+    maxTokens: "max_tokens",
+    rerank: { path: "rerank", documents: "texts" },
+  },
+  llamacpp: {
+    keeps: [...common, ...sampling, "logit_bias", "logprobs", "parallel_tool_calls", "thinking"],
+    maxTokens: "max_tokens",
+    neutral: { top_k: 0, min_p: 0, repeat_penalty: 1 },
+    repetitionPenalty: "repeat_penalty",
+    rerank,
+    logits: true,
+  },
+  ollama: { keeps: common, maxTokens: "max_tokens", rerank },
+  rakit: {
+    keeps: features,
+    maxTokens: "max_tokens",
+    forms: "rakit",
+    rerank,
+  },
+}

@@ -1,0 +1,163 @@
+import { Result, Schema, SchemaIssue } from "effect"
+import { withDefault } from "../../core/decode.ts"
+import type { Json } from "../../core/json.ts"
+import type { TaskName } from "../../core/ports/model.ts"
+import { features, kindNames } from "./kinds.ts"
+
+const ms = (least: number, most: number, byDefault: number, description: string) =>
+  withDefault(
+    Schema.Int.check(Schema.isBetween({ minimum: least, maximum: most })),
+    byDefault,
+    description,
+  )
+
+const isBaseUrl = (text: string): boolean | string => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") return "must be an http(s) URL"
+  if (url.username !== "" || url.password !== "") return "must not hold a password; write it as key"
+  return (url.search === "" && url.hash === "") || "must end with its path"
+}
+
+const Upstream = Schema.Struct({
+  url: Schema.String.check(Schema.makeFilter(isBaseUrl)).annotate({
+    description:
+      "Base URL, as http://10.0.0.5:8000 or https://host/v1; /v1 is added where there is no path.",
+  }),
+  model: Schema.NonEmptyString.annotate({ description: "What the server calls the model." }),
+  key: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)).annotate({
+    description: "Sent as a bearer token. Write ${NAME}, so that it stays in the environment.",
+  }),
+  weight: withDefault(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0.01, maximum: 1_000 })),
+    1,
+    "Its part of the requests, against the others' weights.",
+  ),
+  name: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+        message: "must be 1 to 64 letters, digits or . _ -",
+      }),
+    ),
+  ).annotate({ description: "In metrics, log and receipts; u1, u2 ... by default." }),
+  kind: withDefault(
+    Schema.Literals(kindNames),
+    "compatible",
+    "The server's kind: which fields it keeps, and what it calls them.",
+  ),
+  keeps: withDefault(
+    Schema.Array(Schema.Literals(features)),
+    [],
+    "What this server keeps beyond its kind.",
+  ),
+  lacks: withDefault(
+    Schema.Array(Schema.Literals(features)),
+    [],
+    "What this server does not keep of its kind; requests for it are refused by name.",
+  ),
+  caFile: Schema.optionalKey(Schema.NonEmptyString).annotate({
+    description: "PEM file of the authority that signed its certificate.",
+  }),
+})
+export type UpstreamOptions = typeof Upstream.Type
+
+const shared = {
+  upstreams: withDefault(
+    Schema.Array(Upstream).check(Schema.isMaxLength(64, { message: "must hold at most 64" })),
+    [],
+  ),
+  fallback: withDefault(
+    Schema.Array(Schema.NonEmptyString).check(
+      Schema.isMaxLength(8, { message: "must name at most 8 models" }),
+    ),
+    [],
+    "Ids of models of this deployment that serve a request, in this order, which no upstream did.",
+  ),
+  retries: withDefault(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 })),
+    2,
+    "Further attempts before the first byte of an answer.",
+  ),
+  connectTimeoutMs: ms(50, 60_000, 5_000, "How long a connection may take."),
+  firstByteTimeoutMs: ms(50, 600_000, 120_000, "How long the first event of an answer may take."),
+  idleTimeoutMs: ms(50, 600_000, 60_000, "The longest pause between two events of an answer."),
+  healthIntervalMs: ms(100, 600_000, 10_000, "How often each upstream is asked for its models."),
+  ejectAfter: withDefault(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 })),
+    3,
+    "Failures in a row after which an upstream gets no requests for a while.",
+  ),
+  ejectMs: ms(10, 3_600_000, 5_000, "How long at first; twice as long each time, up to 5 minutes."),
+  slowStartMs: ms(0, 600_000, 10_000, "How long an upstream that is back has a growing share."),
+}
+
+const ChatOptions = Schema.Struct({
+  ...shared,
+  affinity: withDefault(
+    Schema.Boolean,
+    true,
+    "Send prompts with the same beginning to the same upstream, whose prefix cache has it.",
+  ),
+})
+
+const EmbedOptions = Schema.Struct({
+  ...shared,
+  dimensions: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_536 })),
+  ).annotate({
+    description: "Length of the vectors; that of the first answer by default. Others are refused.",
+  }),
+  space: Schema.optionalKey(
+    Schema.NonEmptyString.check(
+      Schema.isPattern(/^[\x20-\x7e]{1,100}$/, {
+        message: "must be at most 100 characters of ASCII",
+      }),
+    ),
+  ).annotate({
+    description:
+      "Name of the vector space: another Rakit's own by default, else the model's name at the first upstream.",
+  }),
+  instructionTemplate: withDefault(
+    Schema.String.check(
+      Schema.isPattern(/\{instruction\}/, { message: "must have {instruction} in it" }),
+    ),
+    "{instruction} ",
+    "How a request's instruction stands before each text. Another Rakit gets it as it is.",
+  ),
+})
+const RerankOptions = Schema.Struct(shared)
+
+/** Schemas of a model entry's `options`, by task. */
+const entryOptions: Partial<Record<TaskName, Schema.Top>> = {
+  chat: ChatOptions,
+  embed: EmbedOptions,
+  rerank: RerankOptions,
+}
+export type SharedOptions = typeof RerankOptions.Type
+export type RemoteOptions = SharedOptions &
+  Partial<Pick<typeof ChatOptions.Type, "affinity">> &
+  Partial<Pick<typeof EmbedOptions.Type, "dimensions" | "space" | "instructionTemplate">>
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const namesOf = ({ upstreams }: RemoteOptions) =>
+  upstreams.map(({ name }, index) => name ?? `u${index + 1}`)
+
+/** Decodes the options of an entry; a text says what is wrong with them. */
+export const decodeOptions = (task: TaskName, options: Json): RemoteOptions | string => {
+  const decoded = Schema.decodeUnknownResult(
+    entryOptions[task] as unknown as Schema.Codec<RemoteOptions, unknown>,
+    { errors: "all", onExcessProperty: "error" },
+  )(options ?? {})
+  if (Result.isFailure(decoded))
+    return format(decoded.failure.issue)
+      .issues.map((issue) => `${["options", ...(issue.path ?? [])].join(".")}: ${issue.message}`)
+      .join("; ")
+  const { upstreams, fallback } = decoded.success
+  if (upstreams.length + fallback.length === 0)
+    return "options.upstreams: must name at least one server, or fallback a model"
+  const names = namesOf(decoded.success)
+  const twice = names.find((name, index) => names.indexOf(name) < index)
+  return twice === undefined
+    ? decoded.success
+    : `options.upstreams: the name '${twice}' is given twice`
+}

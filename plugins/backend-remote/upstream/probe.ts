@@ -1,0 +1,85 @@
+import { Effect } from "effect"
+import { connectionFailure, failure, type UpstreamFailure } from "./failure.ts"
+import { readUpTo } from "./status-failure.ts"
+import type { Upstream } from "./upstream.ts"
+
+/** What a server says of the model, as far as it says anything. */
+export interface Probed {
+  readonly contextTokens: number | undefined
+  /** What another Rakit says it takes; empty: unknown. */
+  readonly modalities: readonly string[]
+  readonly embeddingSpace: string | undefined
+}
+
+const maxListBytes = 4 * 2 ** 20
+const mostShown = 5
+const probeTimeoutMs = 5_000
+
+type Fields = Readonly<Record<string, unknown>>
+const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null
+
+/** `llama3` is `llama3:latest` for Ollama. */
+const isSame = (listed: unknown, wanted: string): boolean =>
+  listed === wanted || listed === `${wanted}:latest`
+
+/** vLLM's and Rakit's names of the window. */
+const windowOf = ({ max_model_len, context_window }: Fields): number | undefined => {
+  const window = max_model_len ?? context_window
+  return Number.isSafeInteger(window) && (window as number) > 0 ? (window as number) : undefined
+}
+
+const about = (model: Fields): Probed => {
+  const { modalities, embedding_space } = model
+  return {
+    contextTokens: windowOf(model),
+    modalities: Array.isArray(modalities) ? modalities.map(String) : [],
+    embeddingSpace: typeof embedding_space === "string" ? embedding_space : undefined,
+  }
+}
+
+const readList = (text: string, contentType: string, { options }: Upstream): Probed => {
+  let list: unknown
+  try {
+    list = JSON.parse(text)
+  } catch {
+    throw failure("misplaced", `it answers with ${contentType || "no type"}, not with JSON`)
+  }
+  // TEI's /info names its one model
+  if (options.kind === "tei") return about({})
+  const data = isFields(list) && Array.isArray(list.data) ? list.data.filter(isFields) : undefined
+  if (!data) throw failure("misplaced", "it has no list of models, so it is no OpenAI API")
+  const found = data.find(
+    ({ id, aliases }) =>
+      isSame(id, options.model) ||
+      (Array.isArray(aliases) && aliases.some((alias) => isSame(alias, options.model))),
+  )
+  if (found) return about(found)
+  const names = data.slice(0, mostShown).map(({ id }) => `'${String(id).slice(0, 100)}'`)
+  const more = data.length > mostShown ? ` and ${data.length - mostShown} more` : ""
+  throw failure(
+    "misplaced",
+    `it does not serve '${options.model}', but ${names.length > 0 ? names.join(", ") : "nothing"}${more}`,
+  )
+}
+
+/** Asks the upstream for its models: whether it is there, takes the key and has the model. */
+export const probe = (upstream: Upstream): Effect.Effect<Probed, UpstreamFailure> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const path = upstream.options.kind === "tei" ? "info" : "v1/models"
+      const reply = yield* upstream.connection.call(path, undefined, probeTimeoutMs)
+      return yield* Effect.tryPromise({
+        try: async () => {
+          const bytes = await readUpTo(reply.body, maxListBytes)
+          if (!bytes) throw failure("misplaced", "its list of models is too large")
+          return readList(bytes.toString(), reply.contentType, upstream)
+        },
+        catch: (cause) => connectionFailure(cause, true),
+      })
+    }),
+  ).pipe(
+    Effect.timeoutOrElse({
+      duration: probeTimeoutMs,
+      orElse: () => Effect.fail(failure("slow", `no list of models within ${probeTimeoutMs} ms`)),
+    }),
+  )

@@ -1,0 +1,220 @@
+import { randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import OpenAI from "openai"
+import pg from "pg"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { stringify } from "yaml"
+import type { BadWay } from "../../plugins/backend-remote/testing/bad-way.ts"
+import { badWays } from "../../plugins/backend-remote/testing/bad-ways.ts"
+import {
+  begin,
+  event,
+  good,
+  json,
+  openScripted,
+  type ScriptedUpstream,
+  say,
+} from "../../plugins/backend-remote/testing/scripted-upstream.ts"
+import { type Platform, startPlatform } from "../platform.ts"
+import { openTestDatabase, type TestDatabase } from "../postgres.ts"
+
+/**
+ * Remote models on a whole server: what the official client sees of each way in which an upstream
+ * misbehaves, and what the ledger charges.
+ */
+const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
+const secret = "sk-upstream-secret"
+const folder = mkdtempSync(join(tmpdir(), "rakit-remote-"))
+let upstream: ScriptedUpstream
+let other: ScriptedUpstream
+let database: TestDatabase
+let platform: Platform
+let client: OpenAI
+let sql: pg.Client
+
+const entry = (id: string, options: object) => ({
+  id,
+  task: "chat",
+  backend: "remote",
+  limits: { contextTokens: 4096, maxOutputTokens: 512 },
+  capabilities: ["chat", "tool_use"],
+  price: { input: 1000, output: 2000 },
+  options: { healthIntervalMs: 200, ejectAfter: 1000, ...options },
+})
+
+beforeAll(async () => {
+  upstream = await openScripted()
+  other = await openScripted()
+  database = await openTestDatabase()
+  const at = (url: string) => ({ url, model: "m", key: `\${UPSTREAM_KEY}` })
+  const config = join(folder, "rakit.yaml")
+  writeFileSync(
+    config,
+    stringify({
+      dataDir: join(folder, "data"),
+      server: { host: "127.0.0.1", port: 0 },
+      plugins: {
+        "database-postgres": { url: `\${DATABASE_URL}` },
+        "signing-keys": {},
+        "mail-smtp": {},
+        "billing-ledger": {},
+        accounts: { apiKey, defaultLimits: { rpm: 1e6, rpd: 1e6, concurrency: 100 } },
+        "backend-remote": {},
+        "endpoint-models": {},
+        "endpoint-chat": {},
+      },
+      models: [
+        entry("fast", { upstreams: [at(upstream.url)] }),
+        entry("slow", {
+          upstreams: [at(upstream.url)],
+          firstByteTimeoutMs: 300,
+          idleTimeoutMs: 300,
+        }),
+        entry("spare", { upstreams: [at(other.url)] }),
+        entry("chain", { upstreams: [at(upstream.url)], retries: 0, fallback: ["spare"] }),
+      ],
+    }),
+  )
+  platform = await startPlatform({
+    config,
+    database: new URL(database.url),
+    env: { UPSTREAM_KEY: secret },
+  })
+  client = new OpenAI({ baseURL: `${platform.url}/v1`, apiKey, maxRetries: 0 })
+  sql = new pg.Client({ connectionString: database.url })
+  await sql.connect()
+}, 120_000)
+afterAll(async () => {
+  await sql?.end()
+  await platform?.close()
+  await Promise.all([upstream.close(), other.close()])
+  await database?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Row {
+  readonly state: string
+  readonly cost_micros: string
+  readonly evidence: { readonly served_by?: Readonly<Record<string, unknown>> } | null
+}
+const lastCall = async (): Promise<Row> => {
+  const { rows } = await sql.query<Row>(
+    "SELECT state, cost_micros, evidence FROM ledger_call ORDER BY admitted_at DESC, id DESC LIMIT 1",
+  )
+  return rows[0]!
+}
+
+const tool = { type: "function", function: { name: "now" } } as const
+/** What the client sees of a streamed chat. */
+const ask = async (model: string) => {
+  let text = ""
+  let finish: string | undefined
+  let error: string | undefined
+  try {
+    const stream = await client.chat.completions.create({
+      model,
+      messages: [{ role: "user", content: "Say hello please." }],
+      tools: [tool],
+      max_tokens: 64,
+      stream: true,
+    })
+    for await (const { choices } of stream) {
+      text += choices[0]?.delta.content ?? ""
+      finish = choices[0]?.finish_reason ?? finish
+    }
+  } catch (cause) {
+    error = String((cause as { readonly code?: unknown }).code)
+  }
+  return { text, finish, error }
+}
+
+// a 429 pauses the upstream for its Retry-After, as it should
+const isLast = ({ name }: BadWay) => name.includes("429")
+const ordered = [...badWays.filter((way) => !isLast(way)), ...badWays.filter(isLast)]
+
+describe("a chat of an upstream that has", { timeout: 30_000 }, () => {
+  it.each(ordered)("$name", async ({ scripts, sees, isSlow }) => {
+    upstream.play(...scripts)
+    const seen = await ask(isSlow ? "slow" : "fast")
+    if (sees.text !== undefined) expect(seen.text).toBe(sees.text)
+    expect(seen.error).toBe(sees.error)
+    if (sees.error === undefined) expect(seen.finish).toBe(sees.finish)
+    const { state, cost_micros } = await vi.waitUntil(async () => {
+      const row = await lastCall()
+      return row.state === "open" ? undefined : row
+    })
+    const [input, output] = sees.error ? [0, 0] : (sees.charged ?? [0, 0])
+    // Rp1,000 and Rp2,000 for a million tokens
+    expect(Number(cost_micros)).toBe(input * 1_000 + output * 2_000)
+    if (sees.error) expect(["voided", "refused"]).toContain(state)
+    else expect(state).toBe("settled")
+  })
+})
+
+it("a client that leaves is charged for what came, and the upstream is left", async () => {
+  let left: Promise<unknown> | undefined
+  other.play((res, asked) => {
+    left = asked.left
+    begin(res).write([say("one "), say("two "), say("three")].map(event).join(""))
+  })
+  const stream = await client.chat.completions.create({
+    model: "spare",
+    messages: [{ role: "user", content: "Say hello please." }],
+    stream: true,
+  })
+  let text = ""
+  for await (const { choices } of stream) {
+    text += choices[0]?.delta.content ?? ""
+    if (text.includes("three")) break
+  }
+  stream.controller.abort()
+  await left
+  const row = await vi.waitUntil(async () => {
+    const last = await lastCall()
+    return last.state === "open" ? undefined : last
+  })
+  // 22 bytes of prompt with its role, 13 of text
+  expect([row.state, Number(row.cost_micros)]).toEqual(["settled", 6 * 1_000 + 4 * 2_000])
+})
+
+it("falls back on another model, and the receipt names it", async () => {
+  upstream.play(json({ error: { message: "boom" } }, 500))
+  other.play(good)
+  expect(await ask("chain")).toMatchObject({ text: "Hello", finish: "stop" })
+  const { evidence, cost_micros } = await lastCall()
+  expect(evidence?.served_by).toMatchObject({ model: "spare", upstream: "u1", upstream_model: "m" })
+  expect(Number(cost_micros)).toBe(5 * 1_000 + 2 * 2_000)
+})
+
+it("names what is wrong with an upstream in /readyz and the log, never its key", async () => {
+  const reasonOf = async (): Promise<string> => {
+    const reply = await fetch(`${platform.url}/readyz`)
+    const { checks } = (await reply.json()) as {
+      readonly checks: readonly { readonly name: string; readonly reason?: string }[]
+    }
+    return checks.find(({ name }) => name === "backend-remote")?.reason ?? "well"
+  }
+  const until = (wanted: RegExp | string) =>
+    vi.waitFor(async () => expect(await reasonOf()).toMatch(wanted), { timeout: 10_000 })
+  other.list(json({ object: "list", data: [{ id: "llama" }] }))
+  await until(/spare: u1 \(127\.0\.0\.1:\d+\): it does not serve 'm', but 'llama'/)
+  other.list(json({ error: { message: `no such key ${secret}` } }, 401))
+  await until(/it refuses the key \(status 401: no such key \*\*\*\)/)
+  other.list((res) => res.writeHead(200, { "content-type": "text/html" }).end("<h1>Hi</h1>"))
+  await until(/it answers with text\/html, not with JSON/)
+  other.list(json({ object: "list", data: [{ id: "m" }] }))
+  await until("well")
+  const { stdout, stderr } = platform.output()
+  expect(stdout + stderr).toContain("upstream.unfit")
+  expect(stdout + stderr).not.toContain(secret)
+})
+
+it("shows the upstreams in its metrics", async () => {
+  const text = await (await fetch(`${platform.url}/metrics`)).text()
+  expect(text).toMatch(/rakit_upstream_up\{model_name="spare",upstream="u1"\} 1/)
+  expect(text).toMatch(/rakit_upstream_requests_total\{[^}]*outcome="garbled"\} [1-9]/)
+  expect(text).toMatch(/rakit_upstream_fallbacks_total\{[^}]*fallback="spare"\} 1/)
+  expect(text).toMatch(/rakit_upstream_outstanding\{model_name="fast",upstream="u1"\} 0/)
+})
