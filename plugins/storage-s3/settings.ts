@@ -1,0 +1,67 @@
+import { Effect, Schema } from "effect"
+
+const optionalText = Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("")))
+const about = (description: string) => optionalText.annotate({ description })
+
+const isPrefix = Schema.makeFilter(
+  (text: string) =>
+    text === "" ||
+    (text.length <= 200 &&
+      /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*\/?$/.test(text)) ||
+    "expected names of A-Z a-z 0-9 . _ - with / between them, at most 200 characters",
+)
+const isEndpoint = Schema.makeFilter(
+  (text: string) =>
+    text === "" ||
+    (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) ||
+    "expected http://host[:port] or https://host[:port]",
+)
+const between = (minimum: number, maximum: number, value: number, description: string) =>
+  Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+    .annotate({ description })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+
+/** An empty text counts as not set, so that a config file can have `${S3_ENDPOINT:-}`. */
+export const StorageS3Settings = Schema.Struct({
+  endpoint: Schema.String.check(isEndpoint)
+    .annotate({ description: "The store's URL; empty: that of AWS for the region." })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+  region: Schema.String.annotate({
+    description: "The region that requests are signed for; `us-east-1` by default.",
+  }).pipe(Schema.withDecodingDefaultKey(Effect.succeed("us-east-1"))),
+  bucket: Schema.NonEmptyString.annotate({ description: "The bucket; it must exist." }),
+  prefix: Schema.String.check(isPrefix)
+    .annotate({ description: "A folder of the bucket for this deployment; empty: all of it." })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+  accessKeyId: about("Empty, with secretAccessKey: the machine's own credentials (AWS)."),
+  secretAccessKey: Schema.RedactedFromValue(Schema.String).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("")),
+  ),
+  pathStyle: Schema.Boolean.annotate({
+    description: "https://host/bucket/key instead of https://bucket.host/key; most own stores.",
+  }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  presignSeconds: between(
+    0,
+    604_800,
+    0,
+    "Reserved for downloads by signed links of the store; no endpoint uses it yet. 0: off.",
+  ),
+  serverSideEncryption: about(
+    "`AES256`, or `aws:kms` with the bucket's key; empty: what the bucket does.",
+  ),
+  storageClass: about("As the store names it: `STANDARD_IA`; empty: its default."),
+  attempts: between(1, 10, 4, "Tries of one request, the first included."),
+  retryBudget: between(
+    0,
+    10_000,
+    100,
+    "Retries that all requests share; a tenth of one comes back with each success.",
+  ),
+  timeoutMs: between(
+    100,
+    600_000,
+    30_000,
+    "The longest wait for one request's answer, and for the next byte of a download.",
+  ),
+})
+export type StorageS3Settings = typeof StorageS3Settings.Type
