@@ -16,6 +16,33 @@ const withConfigArgument = (command: Command) =>
 const withConfigOption = (command: Command) =>
   command.option("-c, --config <file>", "config file of the deployment", starter)
 
+/** `-c` or a plain argument names the config file. */
+const withConfig = (command: Command) =>
+  withConfigArgument(command).option("-c, --config <file>", "the same, as an option")
+
+const addBackup = (program: Command): void => {
+  withConfig(
+    program
+      .command("backup")
+      .description(
+        "Writes the database, the blobs and the secret key into a new folder, beside a server or without one. Keep the folder secret: it holds the key that encrypts the rest.",
+      ),
+  )
+    .requiredOption("-o, --out <folder>", "a folder that is empty or does not exist")
+    .action(async (file, { config, out }) =>
+      (await import("./cli/backup.ts")).backup(config ?? file, out),
+    )
+  withConfig(
+    program
+      .command("restore")
+      .description("Restores a backup into a deployment that has no data yet."),
+  )
+    .requiredOption("-f, --from <folder>", "what `rakit backup` wrote")
+    .action(async (file, { config, from }) =>
+      (await import("./cli/restore.ts")).restore(config ?? file, from),
+    )
+}
+
 const addModels = (program: Command): void => {
   const models = program.command("models").description("Model files on this machine.")
   withConfigOption(
@@ -137,6 +164,7 @@ export const makeCli = (): Command => {
   addKeys(program)
   addLedger(program)
   addPluginCommands(program, starter)
+  addBackup(program)
   withConfigArgument(
     program
       .command("fsck")

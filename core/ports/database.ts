@@ -14,8 +14,9 @@ export interface Database {
   /** Runs a promise of Kysely. Not interruptible: the query ends first. */
   run<A>(query: () => Promise<A>): Effect.Effect<A, PortError>
   /**
-   * Brings a plugin's own tables up to date, with one migration table per plugin. Returns the names
-   * of the migrations that ran. Safe to call from several processes at once.
+   * Brings a plugin's own tables up to date, with one migration table per plugin, `<plugin>_migration`
+   * (what no name has in SQL is `_`). Returns the names of the migrations that ran. Safe to call
+   * from several processes at once.
    */
   migrate(plugin: string, migrations: Migrations): Effect.Effect<readonly string[], PortError>
 }

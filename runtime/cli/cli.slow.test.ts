@@ -34,7 +34,7 @@ describe("rakit --help", () => {
       return [command.name(), ...command.commands.flatMap(visit)]
     }
     expect(visit(makeCli()).join(" ")).toBe(
-      "rakit serve check models list pull verify keys create list revoke hash ledger verify report batch run retrieval audit fsck replay migrate",
+      "rakit serve check models list pull verify keys create list revoke hash ledger verify report batch run retrieval audit backup restore fsck replay migrate",
     )
   })
 
@@ -77,6 +77,7 @@ describe("rakit check", () => {
       "svc-omni",
       // of a plugin
       "svc-rerank",
+      "svc-iris:dark",
       "input Rp8000/1M",
       "search unit Rp2.5",
       "ledger (optional)",
