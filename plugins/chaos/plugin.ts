@@ -1,0 +1,111 @@
+import { Effect } from "effect"
+import type { DependencyContainer } from "tsyringe"
+import {
+  type Backend,
+  type Clock,
+  definePlugin,
+  type Log,
+  type Metrics,
+  PluginError,
+  provide,
+  resolve,
+  type Token,
+  Tokens,
+} from "../../core/index.ts"
+import { backendWithFaults, type Injection, withFaults } from "./inject.ts"
+import { makeScript } from "./script.ts"
+import { type Port, Settings } from "./settings.ts"
+
+const tokens: Readonly<Record<Exclude<Port, "model">, Token<object>>> = {
+  storage: Tokens.storage,
+  queue: Tokens.queue,
+  database: Tokens.database,
+  mailer: Tokens.mailer,
+  webhook: Tokens.webhook,
+  billing: Tokens.billing,
+  idempotency: Tokens.idempotency,
+  identity: Tokens.identity,
+  files: Tokens.files,
+}
+
+const makeInjection = (settings: Settings, log: Log, metrics: Metrics): Injection => {
+  const counter = metrics.counter(
+    "rakit_chaos_faults_total",
+    "Faults that the plugin chaos injected.",
+    ["port", "operation", "fault"],
+  )
+  return {
+    next: makeScript(settings.faults, settings.seed),
+    injected: (port, operation, { fault }) => {
+      counter.add(1, { port, operation, fault })
+      log.warn("chaos.fault_injected", "a fault was injected", { port, operation, fault })
+    },
+    exit: () => process.kill(process.pid, "SIGKILL"),
+  }
+}
+
+/**
+ * Wraps what other plugins put into the container from now on. There is no other place where all
+ * ports pass, whoever provides them.
+ */
+const decorate = (container: DependencyContainer, injection: Injection): void => {
+  const ports = new Map<unknown, Port>(
+    Object.entries(tokens).map(([port, { key }]) => [key, port as Port]),
+  )
+  const register = container.registerInstance.bind(container)
+  container.registerInstance = ((key, value) => {
+    const port = ports.get(key)
+    if (key === Tokens.backends.key)
+      return register(key, backendWithFaults(value as Backend, injection) as typeof value)
+    return register(
+      key,
+      port ? (withFaults(value as object, port, injection) as typeof value) : value,
+    )
+  }) as typeof register
+}
+
+const skewed = (clock: Clock, skewMs: number): Clock => ({
+  nowMs: () => clock.nowMs() + skewMs,
+  monotonicMs: () => clock.monotonicMs(),
+})
+
+export const plugin = definePlugin<Settings>({
+  name: "chaos",
+  api: 1,
+  about:
+    "Injects faults at the ports, by script or probability, for drills and tests. Never needed to serve.",
+  settings: Settings,
+  needs: [Tokens.log, Tokens.metrics, Tokens.deployment],
+  // whoever needs the time comes after this plugin, and so do almost all
+  provides: [Tokens.clock],
+  create: (settings) => ({
+    register: (container) => {
+      // commands beside the server (fsck, backup) see things as they are
+      if (resolve(container, Tokens.deployment).mode !== "server") return
+      if (container.isRegistered(Tokens.backends.key))
+        throw new Error("chaos must be the first under `plugins`: a backend is there before it")
+      const log = resolve(container, Tokens.log).with({ plugin: "chaos" })
+      decorate(container, makeInjection(settings, log, resolve(container, Tokens.metrics)))
+      if (settings.clockSkewMs === 0) return
+      const clock = container.resolve<Clock>(Tokens.clock.key)
+      provide(container, Tokens.clock, skewed(clock, settings.clockSkewMs))
+    },
+    start: (container) => {
+      const { mode } = resolve(container, Tokens.deployment)
+      if (mode === "server" && process.env.NODE_ENV === "production" && !settings.iKnow)
+        return Effect.fail(
+          new PluginError({
+            plugin: "chaos",
+            message:
+              "it breaks calls on purpose, and NODE_ENV is production. Fix: remove it from the config file, or set its iKnow to true for a drill.",
+          }),
+        )
+      return Effect.sync(() =>
+        resolve(container, Tokens.log).warn("chaos.on", "faults are injected on purpose", {
+          faults: settings.faults.length,
+          clock_skew_ms: settings.clockSkewMs,
+        }),
+      )
+    },
+  }),
+})

@@ -1,0 +1,43 @@
+import { Schema } from "effect"
+import { describe, expect, it } from "vitest"
+import { makeScript, seeded } from "./script.ts"
+import { Fault } from "./settings.ts"
+
+const faultOf = (fields: object): Fault =>
+  Schema.decodeUnknownSync(Fault)({ port: "storage", fault: "fail", ...fields })
+const played = (faults: readonly Fault[], calls: number, operation = "put", seed = 1) => {
+  const next = makeScript(faults, seed)
+  return Array.from({ length: calls }, () => next("storage", operation)?.fault ?? "-").join(" ")
+}
+
+describe("a script of faults", () => {
+  it("lets `after` calls pass, has `times` faults, and names port and operation", () => {
+    const fault = faultOf({ operation: "put", after: 2, times: 2 })
+    expect(played([fault], 6)).toBe("- - fail fail - -")
+    expect(played([fault], 6, "get")).toBe("- - - - - -")
+    expect(makeScript([faultOf({})], 1)("queue", "put")).toBeUndefined()
+  })
+
+  it("gives a call the first fault that is due, and the next one its turn after that", () => {
+    const faults = [faultOf({ fault: "full", times: 1 }), faultOf({ fault: "slow" })]
+    expect(played(faults, 3)).toBe("full slow slow")
+  })
+
+  it("is the same for the same seed, as often as its probability says", () => {
+    const faults = [faultOf({ probability: 0.3 })]
+    const first = played(faults, 2000)
+    expect(played(faults, 2000)).toBe(first)
+    expect(played(faults, 2000, "put", 2)).not.toBe(first)
+    const share = first.split(" ").filter((word) => word === "fail").length / 2000
+    expect(share).toBeGreaterThan(0.26)
+    expect(share).toBeLessThan(0.34)
+    expect(played([faultOf({ probability: 0 })], 50)).not.toContain("fail")
+    const numbers = Array.from({ length: 1000 }, seeded(7))
+    expect(numbers.every((n) => n >= 0 && n < 1)).toBe(true)
+  })
+
+  it("leaves the start alone unless it is named", () => {
+    expect(played([faultOf({})], 2, "migrate")).toBe("- -")
+    expect(played([faultOf({ operation: "migrate" })], 2, "migrate")).toBe("fail fail")
+  })
+})
