@@ -39,6 +39,7 @@ test("a metric is made at one place, counters end in _total, and only they", () 
 test("labels are of a fixed list: none can hold what a request says", () => {
   const known = new Set([
     ...["model_name", "priority", "finished_reason", "endpoint", "method", "status", "code"],
+    ...["port", "operation", "fault", "upstream", "fallback"],
     ...["state", "outcome", "job", "statement", "result", "stage", "category"],
   ])
   expect(allMetrics().flatMap(({ labels }) => labels.filter((label) => !known.has(label)))).toEqual(

@@ -92,6 +92,8 @@ export const keepsQueriesInPlugins: Rule = (source) =>
   isTest(source.path) ||
   source.path.startsWith("plugins/") ||
   source.path === "core/ports/database.ts" ||
+  // backups read and write the tables of all plugins, by their names alone
+  source.path.startsWith("runtime/backup/") ||
   !uses(source, "kysely")
     ? []
     : ["imports kysely, but queries live in the plugin that owns the tables"]

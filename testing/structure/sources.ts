@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 
 export const home = fileURLToPath(new URL("../..", import.meta.url))
 export const sourceFolders = ["core", "plugins", "runtime", "testing", "config", "examples"]
-export const supportFolders = ["bench", "docs"]
+export const supportFolders = ["bench", "deploy", "docs"]
 export const builtFolders = ["coverage", "dist", "node_modules"]
 
 export interface Source {
