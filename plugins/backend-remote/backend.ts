@@ -169,8 +169,9 @@ const openModel = (deps: RemoteDeps, request: OpenRequest) =>
     if (typeof options === "string") return yield* cannotOpen(id, options)
     const wrong = checkChain(request, options, services)
     if (wrong !== undefined) return yield* cannotOpen(id, wrong)
-    const opened = yield* Effect.mapError(openRemoteModel(id, options, services), ({ message }) =>
-      cannotOpen(id, message),
+    const opened = yield* Effect.mapError(
+      openRemoteModel(request, options, services),
+      ({ message }) => cannotOpen(id, message),
     )
     request.progress("asking the upstreams for their models")
     const probed = yield* deps.health.watch(opened)

@@ -53,6 +53,8 @@ export interface Kind {
   /** `nucleus`: `top_p` must be below 1, so 1 is left out. */
   readonly topP?: "nucleus"
   readonly forms?: "vllm" | "sglang" | "rakit"
+  /** It charges reasoning that it does not send. */
+  readonly hidesReasoning?: true
   /** Usage in every chunk, so that a call that is cut is metered exactly. */
   readonly continuousUsage?: true
   /** The documents' field of rerank requests, and the route below the server's root. */
@@ -85,7 +87,7 @@ const rerank = { path: "v1/rerank", documents: "documents" } as const
 /** Presets; an upstream's `keeps` and `lacks` correct them for its version and model. */
 export const kinds: Readonly<Record<KindName, Kind>> = {
   compatible: { keeps: openai, maxTokens: "max_tokens", rerank },
-  openai: { keeps: openai, maxTokens: "max_completion_tokens", rerank },
+  openai: { keeps: openai, maxTokens: "max_completion_tokens", rerank, hidesReasoning: true },
   vllm: {
     keeps: [...openai, ...sampling, "regex", "choice", "thinking"],
     maxTokens: "max_tokens",

@@ -81,6 +81,10 @@ const shared = {
   firstByteTimeoutMs: ms(50, 600_000, 120_000, "How long the first event of an answer may take."),
   idleTimeoutMs: ms(50, 600_000, 60_000, "The longest pause between two events of an answer."),
   healthIntervalMs: ms(100, 600_000, 10_000, "How often each upstream is asked for its models."),
+  tokenizer: Schema.optionalKey(Schema.NonEmptyString).annotate({
+    description:
+      "The model's tokenizer.json, or its folder: absolute, or below the entry's files. Usage that the upstreams report is checked against it.",
+  }),
   ejectAfter: withDefault(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000 })),
     3,

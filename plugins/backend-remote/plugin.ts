@@ -11,7 +11,7 @@ export const plugin = definePlugin({
   api: 1,
   about: "Serves models of OpenAI-compatible servers: vLLM, SGLang, TGI, llama.cpp, Ollama, Rakit.",
   settings: Schema.Struct({}),
-  needs: [Tokens.clock, Tokens.log, Tokens.metrics, Tokens.catalogue],
+  needs: [Tokens.clock, Tokens.log, Tokens.metrics, Tokens.catalogue, Tokens.workers],
   provides: [Tokens.backends, Tokens.healthChecks],
   create: () => ({
     register: (container) => {
@@ -23,6 +23,7 @@ export const plugin = definePlugin({
           clock: resolve(container, Tokens.clock),
           log: resolve(container, Tokens.log),
           catalogue: resolve(container, Tokens.catalogue),
+          workers: resolve(container, Tokens.workers),
           metricsOf,
         }
         return services

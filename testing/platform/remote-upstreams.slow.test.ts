@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import OpenAI from "openai"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
@@ -10,12 +10,15 @@ import type { BadWay } from "../../plugins/backend-remote/testing/bad-way.ts"
 import { badWays } from "../../plugins/backend-remote/testing/bad-ways.ts"
 import {
   begin,
+  chunk,
   event,
   good,
   json,
   openScripted,
   type ScriptedUpstream,
   say,
+  stream,
+  usageOf,
 } from "../../plugins/backend-remote/testing/scripted-upstream.ts"
 import { type Platform, startPlatform } from "../platform.ts"
 import { openTestDatabase, type TestDatabase } from "../postgres.ts"
@@ -71,6 +74,10 @@ beforeAll(async () => {
           upstreams: [at(upstream.url)],
           firstByteTimeoutMs: 300,
           idleTimeoutMs: 300,
+        }),
+        entry("counted", {
+          upstreams: [at(upstream.url)],
+          tokenizer: resolve("examples/add-a-model/weights/tokenizer.json"),
         }),
         entry("spare", { upstreams: [at(other.url)] }),
         entry("chain", { upstreams: [at(upstream.url)], retries: 0, fallback: ["spare"] }),
@@ -151,6 +158,22 @@ describe("a chat of an upstream that has", { timeout: 30_000 }, () => {
     if (sees.error) expect(["voided", "refused"]).toContain(state)
     else expect(state).toBe("settled")
   })
+})
+
+it("usage that the named tokenizer speaks against is not charged", async () => {
+  upstream.play(stream(say("one two three"), chunk({}, "stop"), usageOf(4_000, 60), "[DONE]"))
+  expect(await ask("counted")).toMatchObject({ text: "one two three", finish: "stop" })
+  const row = await lastCall()
+  expect(row.state).toBe("settled")
+  // the prompt with its tool and template, and the words, by any tokenizer
+  expect(Number(row.cost_micros)).toBeGreaterThan(15 * 1_000 + 3 * 2_000)
+  expect(Number(row.cost_micros)).toBeLessThan(80 * 1_000 + 20 * 2_000)
+  const { stdout, stderr } = platform.output()
+  expect(stdout + stderr).toMatch(/4000 and 60 tokens, counted here \d+ and \d+/)
+  const metrics = await (await fetch(`${platform.url}/metrics`)).text()
+  expect(metrics).toMatch(
+    /rakit_upstream_usage_corrected_total\{model_name="counted",upstream="u1"\} 1/,
+  )
 })
 
 it("a client that leaves is charged for what came, and the upstream is left", async () => {

@@ -46,6 +46,7 @@ const toLogprob = (value: unknown): TokenLogprob => {
 interface Draft {
   readonly calls: Map<number, { name: string; arguments: string; id: string }>
   text: string
+  reasoning: string
   finish: FinishReason | undefined
 }
 
@@ -72,6 +73,7 @@ export class ChatAnswer {
     this.drafts = Array.from({ length: answers }, () => ({
       calls: new Map(),
       text: "",
+      reasoning: "",
       finish: undefined,
     }))
   }
@@ -79,6 +81,18 @@ export class ChatAnswer {
   /** Whether each answer has its finish; then only usage is missing. */
   isFinished(): boolean {
     return this.drafts.every(({ finish }) => finish !== undefined)
+  }
+
+  /** All that was written so far: each text by itself, and the number of calls in them. */
+  written(): { readonly texts: readonly string[]; readonly calls: number } {
+    const calls = this.drafts.flatMap((draft) => [...draft.calls.values()])
+    return {
+      texts: [
+        ...this.drafts.flatMap(({ text, reasoning }) => [reasoning, text]),
+        ...calls.map((call) => `${call.name} ${call.arguments}`),
+      ],
+      calls: calls.length,
+    }
   }
 
   /** The events in the data of one server-sent event. Throws an `UpstreamFailure`. */
@@ -154,6 +168,7 @@ export class ChatAnswer {
     const reasoning = textOf(delta.reasoning_content) || textOf(delta.reasoning)
     if (reasoning !== "") {
       this.usage.wrote(reasoning, true)
+      draft.reasoning += reasoning
       events.push({ type: "reasoning", text: reasoning })
     }
     const text = textOf(delta.content) || textOf(delta.refusal)

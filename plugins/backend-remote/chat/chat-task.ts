@@ -10,15 +10,16 @@ import type {
 } from "../../../core/ports/model.ts"
 import { type Usage, usageOf } from "../../../core/usage.ts"
 import type { FallbackOf } from "../fallback.ts"
-import type { RemoteModel } from "../remote-model.ts"
+import { corrected, type RemoteModel } from "../remote-model.ts"
 import type { Attempt } from "../upstream/attempts.ts"
 import { asApiError, type UpstreamFailure } from "../upstream/failure.ts"
 import type { Upstream } from "../upstream/upstream.ts"
 import { ChatAnswer } from "./chat-answer.ts"
 import { chatBody } from "./chat-body.ts"
 import { makeChatReader } from "./chat-reader.ts"
-import { ChatUsage } from "./chat-usage.ts"
+import { ChatUsage, type OwnCount } from "./chat-usage.ts"
 import { ableFor, callableTools } from "./chat-wishes.ts"
+import { countCall } from "./own-chat-count.ts"
 
 /** The head of a prompt, by which it finds the upstream that has it in its cache. */
 const headBytes = 2_048
@@ -74,6 +75,8 @@ interface Opened {
   readonly usage: ChatUsage
   readonly answer: ChatAnswer
   readonly first: readonly ChatEvent[] | undefined
+  /** What is counted here of prompt and answer, as far as it has come. */
+  readonly own: Effect.Effect<OwnCount | undefined>
   next(timeoutMs: number): Effect.Effect<readonly ChatEvent[] | undefined, UpstreamFailure>
 }
 
@@ -89,7 +92,10 @@ const openAt =
   (upstream: Upstream): Effect.Effect<Opened, UpstreamFailure, Scope.Scope> =>
     Effect.gen(function* () {
       const maxTokens = Math.min(request.maxTokens, model.contextTokens)
-      const usage = new ChatUsage(size.bytes, bound, upstream.features.has("cache_control"))
+      const usage = new ChatUsage(size.bytes, bound, {
+        caches: upstream.features.has("cache_control"),
+        isCounted: model.counter !== undefined,
+      })
       const answer = new ChatAnswer(request, maxTokens, usage)
       const firstMs = Math.min(model.options.firstByteTimeoutMs, leftMs())
       const body = chatBody(request, upstream, maxTokens)
@@ -98,7 +104,14 @@ const openAt =
       const first = yield* next(firstMs)
       // an answer without an end fails here, where another upstream may still serve it
       if (first === undefined) yield* Effect.try({ try: () => answer.end(), catch: asFailure })
-      return { usage, answer, first, next }
+      const { counter } = model
+      const own =
+        counter === undefined
+          ? Effect.succeed(undefined)
+          : Effect.suspend(() =>
+              countCall(counter, request, answer, upstream.kind.hidesReasoning === true),
+            )
+      return { usage, answer, first, next, own }
     })
 
 const asFailure = (cause: unknown) => cause as UpstreamFailure
@@ -110,22 +123,15 @@ const eventsOf = (
   { value, upstream, lost }: Attempt<Opened>,
   leftMs: () => number,
 ): Stream.Stream<ChatEvent, ApiError> => {
-  const { usage, answer, first, next } = value
-  const { id, log, metrics } = model
-  const finish = (): readonly ChatEvent[] => {
-    const events = answer.end()
-    context.meter(id, usage.whole())
+  const { usage, answer, first, next, own } = value
+  const { id, metrics } = model
+  const finish = Effect.gen(function* () {
+    const events = yield* Effect.try({ try: () => answer.end(), catch: asFailure })
+    context.meter(id, usage.whole(yield* own))
     metrics.ended(upstream, "ok")
-    if (usage.correction !== undefined) {
-      metrics.corrected(upstream)
-      log.warn("upstream.usage_corrected", "the usage that an upstream reports can't be", {
-        model: id,
-        upstream: upstream.name,
-        reason: usage.correction,
-      })
-    }
+    if (usage.correction !== undefined) corrected(model, upstream, usage.correction)
     return events
-  }
+  })
   const metered = (events: readonly ChatEvent[]): readonly ChatEvent[] => {
     context.meter(id, usage.soFar())
     return events
@@ -135,7 +141,7 @@ const eventsOf = (
     Effect.gen(function* () {
       const events = isFirst ? first : yield* next(Math.min(model.options.idleTimeoutMs, leftMs()))
       return events === undefined
-        ? ([yield* Effect.try({ try: finish, catch: asFailure }), Option.none()] as const)
+        ? ([yield* finish, Option.none()] as const)
         : ([metered(events), Option.some(false)] as const)
     }).pipe(
       Effect.mapError((why) => {
@@ -188,7 +194,7 @@ const noteServed = (
   context: ModelContext,
   { value, upstream, attempts }: Attempt<Opened>,
 ): Effect.Effect<void, never, Scope.Scope> => {
-  const { answer, usage } = value
+  const { answer, usage, own } = value
   const served = {
     model: id,
     upstream: upstream.name,
@@ -197,9 +203,9 @@ const noteServed = (
   }
   context.note?.({ served_by: served })
   return Effect.addFinalizer(() =>
-    Effect.sync(() => {
+    Effect.gen(function* () {
       if (usage.isWhole) return
-      context.meter(id, usage.whole())
+      context.meter(id, usage.whole(yield* own))
       metrics.ended(upstream, "cancelled")
     }),
   )

@@ -1,4 +1,5 @@
 import { type Usage, usageOf } from "../../../core/usage.ts"
+import { type CountRange, judged } from "../own-count.ts"
 
 /** Bytes of text that a token stands for, about, where nobody counts it exactly. */
 const bytesOfToken = 4
@@ -34,22 +35,16 @@ export const readUsage = (value: unknown): ReportedUsage | undefined => {
   }
 }
 
-/** Tokens of a text as the named tokenizer counts them; less exact at cuts of long texts. */
+/** Tokens as the named tokenizer counts them. Of a prompt with media only the output is known. */
 export interface OwnCount {
-  readonly inputTokens: number
-  readonly outputTokens: number
+  readonly input: CountRange | undefined
+  readonly output: CountRange
 }
-
-/** How far a report may be from the own count: templates and marks are tokens, too. */
-const tolerance = ({ inputTokens, outputTokens }: OwnCount) => ({
-  input: 64 + inputTokens * 0.25,
-  output: 16 + outputTokens * 0.1,
-})
 
 /**
  * The usage of one answer. While it comes, at least so many tokens are metered as pieces of it
  * have come, so that a call that the client leaves is paid; at its end the upstream's report
- * counts. Reports never fall and never exceed the bound.
+ * counts, unless an own count speaks against it. Reports never fall and never exceed the bound.
  */
 export class ChatUsage {
   /** What was reported is not what was charged. */
@@ -64,11 +59,14 @@ export class ChatUsage {
   private readonly promptBytes: number
   private readonly bound: Usage
   private readonly caches: boolean
+  private readonly isCounted: boolean
 
-  constructor(promptBytes: number, bound: Usage, caches: boolean) {
+  /** `isCounted`: there will be an own count, so nothing is believed before it. */
+  constructor(promptBytes: number, bound: Usage, { caches = false, isCounted = false } = {}) {
     this.promptBytes = promptBytes
     this.bound = bound
     this.caches = caches
+    this.isCounted = isCounted
   }
 
   /** A piece of the answer has come: one token or more. */
@@ -93,7 +91,7 @@ export class ChatUsage {
 
   /** What was used so far: less than the whole in doubt, as it may only grow. */
   soFar(): Usage {
-    const { reported } = this
+    const reported = this.isCounted ? undefined : this.reported
     return this.advance({
       inputTokens: reported?.inputTokens ?? Math.ceil(this.promptBytes / (2 * bytesOfToken)),
       outputTokens: Math.max(this.pieces - 1, reported?.outputTokens ?? 0),
@@ -108,8 +106,8 @@ export class ChatUsage {
     this.isWhole = true
     const { reported, pieces } = this
     const estimate = {
-      inputTokens: own?.inputTokens ?? Math.ceil(this.promptBytes / bytesOfToken),
-      outputTokens: own?.outputTokens ?? Math.max(pieces, Math.ceil(this.bytes / bytesOfToken)),
+      inputTokens: own?.input?.likely ?? Math.ceil(this.promptBytes / bytesOfToken),
+      outputTokens: own?.output.likely ?? Math.max(pieces, Math.ceil(this.bytes / bytesOfToken)),
       reasoningTokens: this.reasoningPieces,
       cacheReadTokens: 0,
       cacheWriteTokens: 0,
@@ -124,20 +122,32 @@ export class ChatUsage {
     estimate: ReportedUsage,
   ): ReportedUsage {
     const { inputTokens, outputTokens } = reported
+    const said = `${inputTokens} and ${outputTokens} tokens`
     if (inputTokens > this.bound.inputTokens || outputTokens > this.bound.outputTokens)
-      this.correction = `${inputTokens} and ${outputTokens} tokens are more than there can be`
+      this.correction = `${said} are more than there can be`
     else if (inputTokens === 0 || outputTokens < this.pieces - 1)
-      this.correction = `${inputTokens} and ${outputTokens} tokens are fewer than there were`
-    const wrong = own && {
-      input: Math.abs(inputTokens - own.inputTokens) > tolerance(own).input,
-      output: Math.abs(outputTokens - own.outputTokens) > tolerance(own).output,
-    }
-    if (own && (wrong?.input || wrong?.output))
-      this.correction = `${inputTokens} and ${outputTokens} tokens, counted here ${own.inputTokens} and ${own.outputTokens}`
+      this.correction = `${said} are fewer than there were`
+    if (own) return this.counted(reported, own, said)
     return {
       ...reported,
-      inputTokens: wrong?.input || inputTokens === 0 ? estimate.inputTokens : inputTokens,
-      outputTokens: wrong?.output ? estimate.outputTokens : Math.max(outputTokens, this.pieces - 1),
+      inputTokens: inputTokens === 0 ? estimate.inputTokens : inputTokens,
+      outputTokens: Math.max(outputTokens, this.pieces - 1),
+    }
+  }
+
+  private counted(
+    reported: ReportedUsage,
+    { input, output }: OwnCount,
+    said: string,
+  ): ReportedUsage {
+    const asked = input && judged(reported.inputTokens, input)
+    const wrote = judged(reported.outputTokens, output)
+    if (asked?.isWrong || wrote.isWrong)
+      this.correction = `${said}, counted here ${input?.likely ?? "unknown"} and ${output.likely}`
+    return {
+      ...reported,
+      inputTokens: asked?.tokens ?? reported.inputTokens,
+      outputTokens: wrote.tokens,
     }
   }
 

@@ -146,6 +146,35 @@ const readAnswer = (
   }
 }
 
+/** An own count of what the model reads: each text by itself, cut to the window. */
+const ownTexts = (
+  { items, instruction }: EmbedRequest,
+  contextTokens: number,
+  { instructionTemplate }: EmbedShape,
+) => ({
+  texts: items
+    .flatMap((item) => (item.type === "text" ? [item.text] : []))
+    .concat(
+      instruction === undefined
+        ? []
+        : instructionTemplate.replace("{instruction}", () => instruction),
+    ),
+  range: (counts: readonly number[]) => {
+    const beside = instruction === undefined ? 0 : counts.at(-1)!
+    const texts = instruction === undefined ? counts : counts.slice(0, -1)
+    const within = (more: number) =>
+      texts.reduce((sum, count) => sum + Math.min(contextTokens, count + beside + more), 0)
+    const likely = within(2)
+    // an image may be tokens, too
+    const images = (items.length - texts.length) * contextTokens
+    return {
+      least: Math.floor(within(0) * 0.9),
+      likely,
+      most: Math.ceil(within(specialTokens) * 1.1) + images,
+    }
+  },
+})
+
 /** The embed task of a remote model. */
 export const makeEmbedTask = (
   model: RemoteModel,
@@ -171,6 +200,7 @@ export const makeEmbedTask = (
         context,
         bound,
         able: upstreams,
+        own: ownTexts(request, contextTokens, shape),
         callOf: (upstream) => ({
           path: "v1/embeddings",
           body: embedBody(request, upstream, shape),

@@ -4,7 +4,8 @@ import type { Json } from "../../../core/json.ts"
 import type { ModelContext, ModelPlan } from "../../../core/ports/model.ts"
 import type { Usage } from "../../../core/usage.ts"
 import type { FallbackOf } from "../fallback.ts"
-import type { RemoteModel } from "../remote-model.ts"
+import { type CountRange, judged } from "../own-count.ts"
+import { corrected, type RemoteModel } from "../remote-model.ts"
 import { askJson } from "../upstream/ask-json.ts"
 import { asApiError, type UpstreamFailure } from "../upstream/failure.ts"
 import type { Upstream } from "../upstream/upstream.ts"
@@ -26,6 +27,8 @@ export interface JsonAnswer<Event> {
   readonly usage: Usage
   /** Tokens that the upstream says it read; undefined: it says none. */
   readonly reported: number | undefined
+  /** Many servers of the kind never say it, which is nothing wrong. */
+  readonly mayBeSilent?: true
 }
 
 /** A request whose answer is one JSON document, as one kind of upstream takes it. */
@@ -45,6 +48,11 @@ interface Planned<Request, Event> {
   /** Those that keep all of the request, or its refusal. */
   readonly able: readonly Upstream[] | ApiError
   callOf(upstream: Upstream): JsonCall<Event>
+  /** The texts that the model reads, and how many tokens there can be by the counts of these. */
+  readonly own: {
+    readonly texts: readonly string[]
+    range(counts: readonly number[]): CountRange
+  }
 }
 
 const isRefusal = (able: readonly Upstream[] | ApiError): able is ApiError => !Array.isArray(able)
@@ -70,13 +78,31 @@ const within = (usage: Usage, bound: Usage): Usage => ({
   inputTokens: Math.min(usage.inputTokens, bound.inputTokens),
 })
 
+/** Where nothing is counted here, a report that is missing is nothing to wake anybody for. */
+const correct = (
+  model: RemoteModel,
+  upstream: Upstream,
+  reported: number | undefined,
+  counted: number | undefined,
+): void => {
+  if (counted !== undefined) {
+    corrected(model, upstream, `${reported ?? "no"} tokens, counted here ${counted}`)
+    return
+  }
+  model.metrics.corrected(upstream)
+  model.log.debug("upstream.usage_estimated", "an upstream reports no usage that can be", {
+    model: model.id,
+    upstream: upstream.name,
+  })
+}
+
 /** Runs a request at an upstream: all of its answer is there before the first event. */
 export const planJson = <Request, Event>(
   model: RemoteModel,
   fallback: FallbackOf<Request, Event>,
-  { request, context, bound, able, callOf }: Planned<Request, Event>,
+  { request, context, bound, able, callOf, own }: Planned<Request, Event>,
 ): Effect.Effect<ModelPlan<Event>, ApiError> => {
-  const { id, options, clock, log, metrics } = model
+  const { id, options, clock, metrics, counter } = model
   const ask = (upstream: Upstream) =>
     Effect.gen(function* () {
       const call = callOf(upstream)
@@ -93,15 +119,17 @@ export const planJson = <Request, Event>(
     const done = yield* Effect.mapError(model.attempts(able, undefined, ask), asApiError)
     const { value, upstream, attempts } = done
     context.note?.({ served_by: { model: id, upstream: upstream.name, attempts } })
-    context.meter(id, within(value.usage, bound))
+    const counts = counter === undefined ? undefined : yield* counter.count(own.texts)
+    const judgement = counts && judged(value.reported, own.range(counts))
+    const tokens = judgement?.tokens ?? value.usage.inputTokens
+    context.meter(id, within({ ...value.usage, inputTokens: tokens }, bound))
     metrics.ended(upstream, "ok")
-    if (value.reported === undefined || value.reported > bound.inputTokens) {
-      metrics.corrected(upstream)
-      log.debug("upstream.usage_estimated", "an upstream reports no usage that can be", {
-        model: id,
-        upstream: upstream.name,
-      })
-    }
+    const { reported, mayBeSilent = false } = value
+    const isWrong =
+      reported === undefined
+        ? !mayBeSilent
+        : (judgement?.isWrong ?? false) || reported > bound.inputTokens
+    if (isWrong) correct(model, upstream, reported, judgement?.tokens)
     return Stream.fromIterable(value.events)
   })
   if (isRefusal(able) && options.fallback.length === 0) return Effect.fail(able)

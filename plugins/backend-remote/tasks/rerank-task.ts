@@ -112,9 +112,29 @@ const readAnswer = (
   return {
     events: [...events, ...sent.blank.map((index) => ({ index, score: blankScore }))],
     usage: usageOf({ inputTokens: reported ?? estimate, searchUnits: 1 }),
-    reported: reported ?? 0,
+    reported,
+    mayBeSilent: true,
   }
 }
+
+/** Servers read the query with each document, or count it once; some cut documents to the window. */
+const ownTexts = (request: RerankRequest, { documents }: Sent, contextTokens: number) => ({
+  texts: [request.query, request.instruction ?? "", ...documents],
+  range: ([query = 0, instruction = 0, ...counts]: readonly number[]) => {
+    const { maxDocumentTokens, maxDocumentWindows } = request
+    const read = counts.map((count) => Math.min(count, maxDocumentTokens ?? count))
+    const all = read.reduce((sum, count) => sum + count, 0)
+    const pairs = (query + instruction) * counts.length
+    const windows = Math.max(1, maxDocumentWindows ?? 1)
+    const cut = read.reduce((sum, count) => sum + Math.min(count, contextTokens * windows), 0)
+    return {
+      least: Math.floor(cut * 0.9),
+      likely: all + pairs,
+      // a document in several windows is read with the query in each
+      most: Math.ceil((all + pairs) * 1.25) + templateTokens * counts.length + contextTokens,
+    }
+  },
+})
 
 /** Nothing to read: there is nothing to ask an upstream. */
 const unread = (
@@ -167,6 +187,7 @@ export const makeRerankTask = (
           searchUnits: 1,
         }),
         able: ableOf(upstreams, wishes),
+        own: ownTexts(request, sent, contextTokens),
         callOf: (upstream) => ({
           path: upstream.kind.rerank.path,
           body: rerankBody(request, sent, upstream),

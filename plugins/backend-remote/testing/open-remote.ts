@@ -3,7 +3,13 @@ import { type ApiError, isApiError } from "../../../core/errors.ts"
 import type { ChatEvent, ChatRequest, ModelContext, TaskName } from "../../../core/ports/model.ts"
 import { systemClock } from "../../../core/services/clock.ts"
 import { noUsage, type Usage } from "../../../core/usage.ts"
-import { type FakeModel, fakeCatalogue, fakeLog, fakeMetrics } from "../../../testing/index.ts"
+import {
+  type FakeModel,
+  fakeCatalogue,
+  fakeLog,
+  fakeMetrics,
+  fakeWorkers,
+} from "../../../testing/index.ts"
 import { makeRemoteBackend } from "../backend.ts"
 import { makeUpstreamHealth } from "../health.ts"
 import { makeUpstreamMetrics } from "../upstream-metrics.ts"
@@ -14,8 +20,14 @@ export const openRemote = (...models: readonly FakeModel[]) => {
   const log = fakeLog()
   const health = makeUpstreamHealth()
   const catalogue = fakeCatalogue(...models)
-  const metricsOf = makeUpstreamMetrics(fakeMetrics())
-  const services = { clock: systemClock, log, catalogue, metricsOf }
+  const counted = new Map<string, number>()
+  const metricsOf = makeUpstreamMetrics({
+    ...fakeMetrics(),
+    counter: (name) => ({
+      add: (n) => void counted.set(name, (counted.get(name) ?? 0) + (n ?? 1)),
+    }),
+  })
+  const services = { clock: systemClock, log, catalogue, workers: fakeWorkers(), metricsOf }
   const backend = makeRemoteBackend({ health, services: () => services })
   const open = <T extends TaskName>(task: T, options: object, contextTokens = 4_096) =>
     Effect.runPromise(
@@ -27,6 +39,8 @@ export const openRemote = (...models: readonly FakeModel[]) => {
     backend,
     health,
     log,
+    /** The sum of a counter, whatever its labels. */
+    counted: (name: string) => counted.get(name) ?? 0,
     catalogue,
     open,
     close: () => Effect.runPromise(Scope.close(scope, Exit.void)),
