@@ -66,9 +66,11 @@ const chunks = async (db: AnyDb) => {
       document_no bigint NOT NULL,
       idx int NOT NULL,
       space text NOT NULL,
-      vector bytea STORAGE MAIN NOT NULL,
+      vector bytea NOT NULL,
       PRIMARY KEY (document_no, space, idx)
     )`.execute(db)
+  // a clause of CREATE TABLE only since PostgreSQL 16
+  await sql`ALTER TABLE retrieval_vector ALTER COLUMN vector SET STORAGE MAIN`.execute(db)
 }
 
 export const migrations: Migrations = {

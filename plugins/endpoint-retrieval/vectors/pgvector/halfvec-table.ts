@@ -18,9 +18,10 @@ const migrations: Migrations = {
           document_no bigint NOT NULL,
           idx int NOT NULL,
           space text NOT NULL,
-          vector halfvec STORAGE MAIN NOT NULL,
+          vector halfvec NOT NULL,
           PRIMARY KEY (document_no, space, idx)
         )`.execute(db)
+      await sql`ALTER TABLE retrieval_halfvec ALTER COLUMN vector SET STORAGE MAIN`.execute(db)
     },
   },
 }
