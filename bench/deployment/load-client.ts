@@ -36,6 +36,31 @@ export interface OpenLoadResult {
   readonly failures: number
 }
 
+export interface ClosedLoadJob {
+  /** Connections are spread over the servers. */
+  readonly urls: readonly string[]
+  readonly method: "GET" | "POST"
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Each request has one of them. */
+  readonly keys: readonly string[]
+  readonly bodies: readonly string[]
+  readonly connections: number
+  readonly ms: number
+}
+
+export interface ClosedLoadResult {
+  /** Replies with 200 or 201. */
+  readonly count: number
+  readonly perSecond: number
+  readonly medianMs: number
+  readonly p99Ms: number
+  /** Other replies, broken connections and timeouts. */
+  readonly failures: number
+  /** What the client itself took. */
+  readonly cpuUs: number
+}
+
 export interface Client<Job, Result> {
   /** One job at a time. */
   run(job: Job): Promise<Result>
@@ -44,8 +69,9 @@ export interface Client<Job, Result> {
 
 export type LoadClient = Client<LoadJob, LoadResult>
 export type OpenLoadClient = Client<OpenLoadJob, OpenLoadResult>
+export type ClosedLoadClient = Client<ClosedLoadJob, ClosedLoadResult>
 
-const startClient = <Job extends LoadJob, Result>(program: string): Client<Job, Result> => {
+const startClient = <Job extends object, Result>(program: string): Client<Job, Result> => {
   const child: ChildProcess = fork(
     fileURLToPath(new URL(`../peers/${program}`, import.meta.url)),
     [],
@@ -68,3 +94,6 @@ export const startLoadClient = (): LoadClient => startClient("load-client.js")
 
 /** Requests at a constant rate. */
 export const startOpenLoadClient = (): OpenLoadClient => startClient("open-load-client.js")
+
+/** A closed loop on every connection, with many keys and servers. */
+export const startClosedLoadClient = (): ClosedLoadClient => startClient("closed-load-client.js")

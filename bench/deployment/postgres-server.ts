@@ -77,7 +77,10 @@ const dropDatabase = (url: string) => ask(url, `DROP DATABASE IF EXISTS ${otherN
  * A server of the distribution with its own settings, so every commit of money is flushed to disk,
  * in a temporary folder.
  */
-const startDebian = async (version: string): Promise<PostgresServer> => {
+const startDebian = async (
+  version: string,
+  settings: readonly string[] = [],
+): Promise<PostgresServer> => {
   const bin = (name: string) => join(debianFolder, version, "bin", name)
   const folder = mkdtempSync(join(tmpdir(), "rakit-bench-postgres-"))
   const runAs = owner()
@@ -115,6 +118,7 @@ const startDebian = async (version: string): Promise<PostgresServer> => {
       "listen_addresses=127.0.0.1",
       "-c",
       "unix_socket_directories=",
+      ...settings.flatMap((setting) => ["-c", setting]),
     ],
     {
       ...runAs,
@@ -143,6 +147,14 @@ const startDebian = async (version: string): Promise<PostgresServer> => {
     await stop()
     throw error
   }
+}
+
+/** A server of the distribution, with settings as `name=value`; undefined where none is installed. */
+export const startInstalled = async (
+  settings: readonly string[],
+): Promise<PostgresServer | undefined> => {
+  const version = newestDebian()
+  return version === undefined ? undefined : startDebian(version, settings)
 }
 
 /**

@@ -11,12 +11,14 @@ import { fakeRerankModel } from "./rerank-model.ts"
 /**
  * `broken`: the model can't be opened. `stepMs`: how long each token takes. `atOnce`: the whole
  * answer in one step. `window`: the model's own window, which may be smaller than the promised one.
+ * `dimensions`: the length of embeddings, 2048 by default.
  */
 const Options = Schema.Struct({
   broken: Schema.optionalKey(Schema.String),
   stepMs: Schema.optionalKey(Schema.Finite),
   atOnce: Schema.optionalKey(Schema.Boolean),
   window: Schema.optionalKey(Schema.Int),
+  dimensions: Schema.optionalKey(Schema.Int),
 })
 
 const modelOf = ({
@@ -25,7 +27,12 @@ const modelOf = ({
   contextTokens: promised,
   options,
 }: Omit<OpenRequest, "progress">): LoadedModel => {
-  const { stepMs = 0, atOnce = false, window = promised } = options as typeof Options.Type
+  const {
+    stepMs = 0,
+    atOnce = false,
+    window = promised,
+    dimensions,
+  } = options as typeof Options.Type
   const contextTokens = Math.min(promised, window)
   const pace = {
     entry: { id, contextTokens },
@@ -37,7 +44,9 @@ const modelOf = ({
   if (task === "image") return fakeImageModel(pace).loaded as LoadedModel
   const entry = { ...pace.entry, modalities: ["text", "image"] }
   return (
-    task === "embed" ? fakeEmbedModel({ ...pace, entry }).loaded : fakeRerankModel(pace).loaded
+    task === "embed"
+      ? fakeEmbedModel({ ...pace, entry, ...(dimensions !== undefined && { dimensions }) }).loaded
+      : fakeRerankModel(pace).loaded
   ) as LoadedModel
 }
 
