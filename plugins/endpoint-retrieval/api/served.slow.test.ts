@@ -23,13 +23,16 @@ interface Config {
   readonly models: readonly Entry[]
 }
 
-/** The starter's config file, without its chat models. */
+/** The starter's config file, without its models of chat and images. */
 const starterConfig = (): Config => {
   const path = join(import.meta.dirname, "../../../config/starter.yaml")
-  const { models, ...rest } = parse(readFileSync(path, "utf8")) as Config
+  const { models, plugins, ...rest } = parse(readFileSync(path, "utf8")) as Config
+  // its text encoder would be pulled
+  const { "model-iris": _, ...others } = plugins
   const sources = [{ url: `file:${model}/` }]
   return {
     ...rest,
+    plugins: others,
     models: models.filter(({ id }) => id === "svc-embed").map((entry) => ({ ...entry, sources })),
   }
 }
