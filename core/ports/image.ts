@@ -1,6 +1,8 @@
 import type { Effect } from "effect"
 import type { PortError } from "../errors.ts"
 
+export type ImageSetting = "steps" | "seed" | "guidanceScale" | "strength"
+
 /** `step` comes after each step, from 1 on; `image` once, last. Bytes are PNG files. */
 export type ImageEvent =
   | {
@@ -9,7 +11,13 @@ export type ImageEvent =
       readonly steps: number
       readonly preview?: Uint8Array
     }
-  | { readonly type: "image"; readonly mediaType: "image/png"; readonly bytes: Uint8Array }
+  | {
+      readonly type: "image"
+      readonly mediaType: "image/png"
+      readonly bytes: Uint8Array
+      /** What of the request's `unsaid` did not make the picture. */
+      readonly ignored?: readonly ImageSetting[]
+    }
 
 /**
  * Decides what the image endpoints refuse: `content_policy_violation`, not charged. A failure of it

@@ -4,7 +4,7 @@ import type { ApiError } from "../errors.ts"
 import type { Json } from "../json.ts"
 import type { CallId, ModelId } from "../services/ids.ts"
 import type { Usage } from "../usage.ts"
-import type { ImageEvent } from "./image.ts"
+import type { ImageEvent, ImageSetting } from "./image.ts"
 
 /** Per-call context that the call path passes to a model. */
 export interface ModelContext {
@@ -218,6 +218,8 @@ export interface ImageRequest {
   /** How far an edit may leave its first source: 0 (not at all) to 1 (it starts from noise). */
   readonly strength?: number
   readonly adapter?: Adapter
+  /** Fields that the client left to us: a model without such a setting may ignore these. */
+  readonly unsaid?: readonly ImageSetting[]
   /** How many previews to send on the way, spread evenly over the steps; 0 if absent. */
   readonly previews?: number
 }

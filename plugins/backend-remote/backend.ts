@@ -1,11 +1,13 @@
 import { Effect, type Scope } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
+import type { ImageEvent } from "../../core/ports/image.ts"
 import type {
   Backend,
   ChatEvent,
   ChatRequest,
   EmbedEvent,
   EmbedRequest,
+  ImageRequest,
   LoadedModel,
   OpenRequest,
   RerankEvent,
@@ -20,6 +22,7 @@ import type { Feature } from "./kinds.ts"
 import { decodeOptions, type RemoteOptions } from "./options.ts"
 import { openRemoteModel, type RemoteModel, type RemoteServices } from "./remote-model.ts"
 import { makeEmbedTask } from "./tasks/embed-task.ts"
+import { makeImageTask } from "./tasks/image-task.ts"
 import { makeRerankTask } from "./tasks/rerank-task.ts"
 import type { Probed } from "./upstream/probe.ts"
 
@@ -155,10 +158,41 @@ const openRerank: Opener = (model, services) => {
   } as LoadedModel<TaskName>
 }
 
+const openImage: Opener = (model, services, probed) => {
+  const { id, options, upstreams } = model
+  const ofFallbacks = options.fallback.flatMap(
+    (next) => services.catalogue.entry(next)?.capabilities ?? [],
+  )
+  // another Rakit says whether its model edits
+  const saysNo =
+    probed.some(({ capabilities }) => capabilities.includes("image_generation")) &&
+    !probed.some(({ capabilities }) => capabilities.includes("image_editing"))
+  const edits =
+    (!saysNo && upstreams.some(({ features }) => features.has("image_edits"))) ||
+    ofFallbacks.includes("image_editing")
+  const chain = { id, task: "image" as const, chain: options.fallback }
+  const fallback = makeFallback<"image", ImageRequest, ImageEvent>(
+    chain,
+    services,
+    (request, { capabilities }) =>
+      request.images.length > 0 && !capabilities.includes("image_editing") ? undefined : request,
+  )
+  return {
+    ...shapeOf(model),
+    task: makeImageTask(model, services.outbound, fallback),
+    modalities: edits ? ["text", "image"] : ["text"],
+    capabilities: edits ? ["image_editing"] : [],
+    get servedBy() {
+      return servedBy(model)
+    },
+  } as LoadedModel<TaskName>
+}
+
 const openers: Partial<Record<TaskName, Opener>> = {
   chat: openChat,
   embed: openEmbed,
   rerank: openRerank,
+  image: openImage,
 }
 
 const openModel = (deps: RemoteDeps, request: OpenRequest) =>
@@ -183,7 +217,7 @@ const openModel = (deps: RemoteDeps, request: OpenRequest) =>
 /** Models that OpenAI-compatible servers serve. */
 export const makeRemoteBackend = (deps: RemoteDeps): Backend => ({
   name: "remote",
-  tasks: ["chat", "embed", "rerank"],
+  tasks: ["chat", "embed", "rerank", "image"],
   check: (task, options) => {
     const decoded = decodeOptions(task, options)
     return typeof decoded === "string" ? decoded : undefined

@@ -3,6 +3,7 @@ import type { TaskName } from "../../core/ports/model.ts"
 import {
   chatModelContract,
   embedModelContract,
+  imageModelContract,
   type OpenedModel,
   rerankModelContract,
 } from "../../testing/contracts/model.ts"
@@ -29,3 +30,4 @@ const opened =
 chatModelContract("a chat model of another Rakit", opened("chat"))
 embedModelContract("an embedding model of another Rakit", opened("embed"))
 rerankModelContract("a rerank model of another Rakit", opened("rerank"))
+imageModelContract("an image model of another Rakit", opened("image"))

@@ -1,3 +1,13 @@
+/** What only requests for pictures have; `image_` where chats have a field of this name. */
+const imageFeatures = [
+  "image_edits",
+  "image_seed",
+  "num_steps",
+  "guidance_scale",
+  "strength",
+  "partial_images",
+] as const
+
 /** What a request may ask of a server, by the name of its field in the API. */
 export const features = [
   "seed",
@@ -24,6 +34,7 @@ export const features = [
   "instruction",
   "max_tokens_per_doc",
   "max_chunks_per_doc",
+  ...imageFeatures,
 ] as const
 export type Feature = (typeof features)[number]
 
@@ -61,6 +72,10 @@ export interface Kind {
   readonly rerank: { readonly path: string; readonly documents: "documents" | "texts" }
   /** Rerank scores are logits. */
   readonly logits?: true
+  /** What else a request for a picture says, so that a PNG comes, and comes in the answer. */
+  readonly picture?: Readonly<Record<string, string>>
+  /** Edits as JSON, with base64; else as a form with files. */
+  readonly editsAsJson?: true
 }
 
 const common = [
@@ -82,26 +97,44 @@ const openai = [
 ] as const satisfies readonly Feature[]
 const sampling = ["top_k", "min_p", "repetition_penalty"] as const satisfies readonly Feature[]
 
+/** What diffusion servers keep: those of vLLM and SGLang have fields of the same names. */
+const diffusion = [
+  "image_edits",
+  "image_seed",
+  "num_steps",
+  "guidance_scale",
+] as const satisfies readonly Feature[]
+const inAnswer = { response_format: "b64_json" }
+const asPng = { ...inAnswer, output_format: "png" }
+
 const rerank = { path: "v1/rerank", documents: "documents" } as const
 
 /** Presets; an upstream's `keeps` and `lacks` correct them for its version and model. */
 export const kinds: Readonly<Record<KindName, Kind>> = {
-  compatible: { keeps: openai, maxTokens: "max_tokens", rerank },
-  openai: { keeps: openai, maxTokens: "max_completion_tokens", rerank, hidesReasoning: true },
+  compatible: { keeps: openai, maxTokens: "max_tokens", rerank, picture: inAnswer },
+  // its older image models know no output_format, its newer ones no response_format
+  openai: {
+    keeps: [...openai, "image_edits", "partial_images"],
+    maxTokens: "max_completion_tokens",
+    rerank,
+    hidesReasoning: true,
+  },
   vllm: {
-    keeps: [...openai, ...sampling, "regex", "choice", "thinking"],
+    keeps: [...openai, ...sampling, ...diffusion, "regex", "choice", "thinking"],
     maxTokens: "max_tokens",
     neutral: { top_k: -1, min_p: 0, repetition_penalty: 1 },
     forms: "vllm",
     continuousUsage: true,
     rerank,
+    picture: asPng,
   },
   sglang: {
-    keeps: [...openai, ...sampling, "regex", "thinking"],
+    keeps: [...openai, ...sampling, ...diffusion, "regex", "thinking"],
     maxTokens: "max_tokens",
     neutral: { top_k: -1, min_p: 0, repetition_penalty: 1 },
     forms: "sglang",
     rerank,
+    picture: asPng,
   },
   tgi: {
     keeps: ["seed", "frequency_penalty", "tools", "tool_choice", "json_object", "json_schema"],
@@ -128,5 +161,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     maxTokens: "max_tokens",
     forms: "rakit",
     rerank,
+    picture: asPng,
+    editsAsJson: true,
   },
 }

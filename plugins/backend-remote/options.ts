@@ -129,12 +129,18 @@ const EmbedOptions = Schema.Struct({
   ),
 })
 const RerankOptions = Schema.Struct(shared)
+const { tokenizer: _, ...untold } = shared
+const ImageOptions = Schema.Struct({
+  ...untold,
+  firstByteTimeoutMs: ms(50, 3_600_000, 600_000, "How long a picture may take."),
+})
 
 /** Schemas of a model entry's `options`, by task. */
 const entryOptions: Partial<Record<TaskName, Schema.Top>> = {
   chat: ChatOptions,
   embed: EmbedOptions,
   rerank: RerankOptions,
+  image: ImageOptions,
 }
 export type SharedOptions = typeof RerankOptions.Type
 export type RemoteOptions = SharedOptions &

@@ -11,7 +11,14 @@ export const plugin = definePlugin({
   api: 1,
   about: "Serves models of OpenAI-compatible servers: vLLM, SGLang, TGI, llama.cpp, Ollama, Rakit.",
   settings: Schema.Struct({}),
-  needs: [Tokens.clock, Tokens.log, Tokens.metrics, Tokens.catalogue, Tokens.workers],
+  needs: [
+    Tokens.clock,
+    Tokens.log,
+    Tokens.metrics,
+    Tokens.catalogue,
+    Tokens.workers,
+    Tokens.outbound,
+  ],
   provides: [Tokens.backends, Tokens.healthChecks],
   create: () => ({
     register: (container) => {
@@ -24,6 +31,7 @@ export const plugin = definePlugin({
           log: resolve(container, Tokens.log),
           catalogue: resolve(container, Tokens.catalogue),
           workers: resolve(container, Tokens.workers),
+          outbound: resolve(container, Tokens.outbound),
           metricsOf,
         }
         return services

@@ -3,6 +3,7 @@ import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
 import type { ModelId } from "../../core/services/ids.ts"
 import type { Log } from "../../core/services/log.ts"
+import type { Outbound } from "../../core/services/outbound.ts"
 import type { Workers } from "../../core/services/workers.ts"
 import type { RemoteOptions } from "./options.ts"
 import { type OwnCounter, openOwnCounter } from "./own-count.ts"
@@ -17,6 +18,7 @@ export interface RemoteServices {
   readonly log: Log
   readonly catalogue: Catalogue
   readonly workers: Workers
+  readonly outbound: Outbound
   readonly metricsOf: (model: ModelId) => UpstreamMetrics
 }
 

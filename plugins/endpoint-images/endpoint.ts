@@ -41,9 +41,17 @@ export interface ImageEndpointDeps extends GuardDeps {
 
 type Events = Stream.Stream<ImageEvent, ApiError>
 
+type Picture = Extract<ImageEvent, { readonly type: "image" }>
+
 /** The picture as clients get it; the receipt has its digest. */
-const finished = (call: Call<ImageBody>, heading: Heading, entry: ModelEntry, png: Uint8Array) => {
-  const file = toFile(heading, png)
+const finished = (
+  call: Call<ImageBody>,
+  asked: Heading,
+  entry: ModelEntry,
+  { bytes, ignored = [] }: Picture,
+) => {
+  const heading = { ...asked, ignored }
+  const file = toFile(heading, bytes)
   call.context.note?.(evidenceOf(heading, entry, file))
   return file
 }
@@ -60,7 +68,7 @@ const whole = (
     let file: Buffer | undefined
     yield* Stream.runForEach(events, (event) =>
       Effect.sync(() => {
-        if (event.type === "image") file = finished(call, heading, entry, event.bytes)
+        if (event.type === "image") file = finished(call, heading, entry, event)
       }),
     )
     return file ? { status: 200, json: toReply(heading, file, call) } : yield* noPicture()
@@ -78,7 +86,7 @@ const streamed = (
     if (event.type === "step")
       return event.preview ? [toPartialEvent(heading, previews++, event.preview)] : []
     isDone = true
-    return [toCompletedEvent(heading, finished(call, heading, entry, event.bytes), call)]
+    return [toCompletedEvent(heading, finished(call, heading, entry, event), call)]
   }
   const end = Stream.fromEffectDrain(Effect.suspend(() => (isDone ? Effect.void : noPicture())))
   return {

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto"
 import { rupiahNumber } from "../../core/money.ts"
 import type { Call } from "../../core/ports/endpoint.ts"
+import type { ImageSetting } from "../../core/ports/image.ts"
 import type { ImageRequest } from "../../core/ports/model.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { noUsage } from "../../core/usage.ts"
@@ -17,6 +18,8 @@ export interface Heading {
   readonly request: ImageRequest
   /** Digests of the source images. */
   readonly sources: readonly string[]
+  /** Settings that did not make the picture; known when it is there. */
+  readonly ignored?: readonly ImageSetting[]
 }
 
 const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: string): ImageUsage => {
@@ -32,18 +35,19 @@ const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: string): Im
 }
 
 /** All that the picture can be made again from, but for the sources of an edit; no time. */
-export const parametersOf = ({ model, request }: Heading) => {
+export const parametersOf = ({ model, request, ignored = [] }: Heading) => {
   const { prompt, seed, steps, guidanceScale, strength, adapter } = request
+  const isTrue = (setting: ImageSetting) => !ignored.includes(setting)
   return {
     prompt,
     model,
     size: sizeText(request),
-    num_steps: steps,
-    seed,
-    guidance_scale: guidanceScale,
+    ...(isTrue("steps") && { num_steps: steps }),
+    ...(isTrue("seed") && { seed }),
+    ...(isTrue("guidanceScale") && { guidance_scale: guidanceScale }),
     lora: adapter?.id ?? "none",
     ...(adapter && { lora_strength: adapter.strength }),
-    ...(strength !== undefined && { strength }),
+    ...(strength !== undefined && isTrue("strength") && { strength }),
   }
 }
 
@@ -102,7 +106,7 @@ export const evidenceOf = (
   return {
     request: digestOf(JSON.stringify([parameters, heading.sources])),
     config: digestOf(JSON.stringify([id, backend, options])),
-    seed,
+    ...(seed !== undefined && { seed }),
     answer: digestOf(file),
   }
 }

@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto"
 import { Effect } from "effect"
 import { isLongerThan } from "../../core/characters.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
+import type { ImageSetting } from "../../core/ports/image.ts"
 import type { Adapter, ImageRequest } from "../../core/ports/model.ts"
 import {
   type EditBody,
@@ -57,14 +58,22 @@ export interface Asked {
 const asked = (body: ImageBody, size: Size): Omit<ImageRequest, "images"> => {
   const { prompt, seed, guidance_scale, num_steps, num_inference_steps } = body
   const previews = body.stream === true ? (body.partial_images ?? 0) : 0
+  const steps = num_steps ?? num_inference_steps
+  const isDrawn = seed == null || seed < 0
+  const unsaid: readonly ImageSetting[] = [
+    ...(steps == null ? ["steps" as const] : []),
+    ...(isDrawn ? ["seed" as const] : []),
+    ...(guidance_scale == null ? ["guidanceScale" as const] : []),
+  ]
   return {
     prompt,
     width: size.width,
     height: size.height,
-    steps: num_steps ?? num_inference_steps ?? defaults.steps,
-    seed: seed == null || seed < 0 ? randomInt(seeds) : seed,
+    steps: steps ?? defaults.steps,
+    seed: isDrawn ? randomInt(seeds) : seed,
     guidanceScale: guidance_scale ?? defaults.guidanceScale,
     ...(previews > 0 && { previews }),
+    ...(unsaid.length > 0 && { unsaid }),
   }
 }
 
@@ -79,8 +88,11 @@ export const readEdit = (body: EditBody): Effect.Effect<Asked, ApiError> =>
   Effect.gen(function* () {
     yield* checkPrompt(body)
     const sources = yield* readSources(body)
+    const { unsaid = [], ...own } = asked(body, yield* sized(editSize(body.size, sources[0])))
+    const left: readonly ImageSetting[] = body.strength == null ? [...unsaid, "strength"] : unsaid
     const request = {
-      ...asked(body, yield* sized(editSize(body.size, sources[0]))),
+      ...own,
+      ...(left.length > 0 && { unsaid: left }),
       images: sources.map(({ bytes }) => bytes),
       strength: body.strength ?? defaults.strength,
     }

@@ -50,7 +50,10 @@ const pngOf = (width: number, height: number, colours: Uint8Array): Buffer => {
 }
 
 /** Everything that a picture depends on, and the step that it is seen at. */
-const coloursOf = ({ images, previews: _, ...request }: ImageRequest, step: number): Uint8Array => {
+const coloursOf = (
+  { images, previews: _, unsaid: __, ...request }: ImageRequest,
+  step: number,
+): Uint8Array => {
   const hash = createHash("sha256").update(JSON.stringify([request, step]))
   for (const bytes of images) hash.update(createHash("sha256").update(bytes).digest())
   return hash.digest()

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import OpenAI from "openai"
 import pg from "pg"
+import sharp from "sharp"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { stringify } from "yaml"
 import type { BadWay } from "../../plugins/backend-remote/testing/bad-way.ts"
@@ -67,6 +68,7 @@ beforeAll(async () => {
         "backend-remote": {},
         "endpoint-models": {},
         "endpoint-chat": {},
+        "endpoint-images": {},
       },
       models: [
         entry("fast", { upstreams: [at(upstream.url)] }),
@@ -79,6 +81,16 @@ beforeAll(async () => {
           upstreams: [at(upstream.url)],
           tokenizer: resolve("examples/add-a-model/weights/tokenizer.json"),
         }),
+        {
+          ...entry("pictures", {
+            upstreams: [{ ...at(upstream.url), kind: "openai" }],
+            retries: 0,
+          }),
+          task: "image",
+          capabilities: ["image_generation"],
+          limits: { contextTokens: 2048 },
+          price: { image: 150 },
+        },
         entry("spare", { upstreams: [at(other.url)] }),
         entry("chain", { upstreams: [at(upstream.url)], retries: 0, fallback: ["spare"] }),
       ],
@@ -200,6 +212,32 @@ it("a client that leaves is charged for what came, and the upstream is left", as
   })
   // 22 bytes of prompt with its role, 13 of text
   expect([row.state, Number(row.cost_micros)]).toEqual(["settled", 6 * 1_000 + 4 * 2_000])
+})
+
+it("draws at an upstream, says what it ignored, and refuses what the client itself asks", async () => {
+  const picture = await sharp({
+    create: { width: 64, height: 64, channels: 3, background: "red" },
+  })
+    .png()
+    .toBuffer()
+  upstream.play(json({ created: 1, data: [{ b64_json: picture.toString("base64") }] }))
+  const ask = { model: "pictures", prompt: "a red square", size: "64x64" as never }
+  const { data } = await client.images.generate(ask)
+  const file = Buffer.from(data?.[0]?.b64_json ?? "", "base64")
+  expect(await sharp(file).metadata()).toMatchObject({ format: "png", width: 64, height: 64 })
+  const [, parameters] = /parameters\0(\{.*?\})/s.exec(file.toString("latin1")) ?? []
+  expect(JSON.parse(parameters ?? "{}")).toEqual({
+    ...{ prompt: "a red square", model: "pictures", size: "64x64", lora: "none" },
+  })
+  const { state, cost_micros, evidence } = await vi.waitUntil(async () => {
+    const row = await lastCall()
+    return row.state === "open" ? undefined : row
+  })
+  expect([state, Number(cost_micros)]).toEqual(["settled", 150_000_000])
+  expect(evidence).toMatchObject({ served_by: { model: "pictures", upstream: "u1" } })
+  expect(evidence).not.toHaveProperty("seed")
+  const refused = client.images.generate({ ...ask, seed: 4 } as never)
+  await expect(refused).rejects.toMatchObject({ code: "unsupported_parameter", param: "seed" })
 })
 
 it("falls back on another model, and the receipt names it", async () => {

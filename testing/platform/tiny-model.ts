@@ -60,12 +60,17 @@ export const writeTinyModels = (folder: string): readonly object[] => {
     task,
     backend: "onnx",
     limits: { contextTokens, ...(task === "chat" && { maxOutputTokens: 512 }) },
-    capabilities: ["chat", "tool_use", "structured_output", "thinking", "prompt_caching"],
+    capabilities: [
+      ...["chat", "tool_use", "structured_output", "thinking", "prompt_caching"],
+      ...["image_generation", "image_editing"],
+    ],
+    ...(task === "image" && { modalities: ["text", "image"] }),
     sources: [{ url: `file:${path}` }],
   })
   return [
     entry("chat", "chat", thinking),
     entry("embed", "embed", `${writeTinyBert(join(folder, "bert"), {}, 96)}/`),
     entry("rerank", "rerank", `${fixtures}/encoders/xlm-roberta-classifier/`),
+    entry("image", "image", `${fixtures}/diffusion/sd/`),
   ]
 }

@@ -14,6 +14,7 @@ import {
   type JsonAnswer,
   mostBytesOfToken,
   planJson,
+  reading,
 } from "./json-task.ts"
 
 export interface EmbedShape {
@@ -204,7 +205,7 @@ export const makeEmbedTask = (
         callOf: (upstream) => ({
           path: "v1/embeddings",
           body: embedBody(request, upstream, shape),
-          read: (answer) => readAnswer(answer, request, shape),
+          read: reading((answer) => readAnswer(answer, request, shape)),
         }),
       })
     }),

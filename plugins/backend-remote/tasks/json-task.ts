@@ -1,4 +1,5 @@
 import { Effect, Stream } from "effect"
+import type { FormData } from "undici"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 import type { ModelContext, ModelPlan } from "../../../core/ports/model.ts"
@@ -34,10 +35,16 @@ export interface JsonAnswer<Event> {
 /** A request whose answer is one JSON document, as one kind of upstream takes it. */
 export interface JsonCall<Event> {
   readonly path: string
-  readonly body: Json
-  /** Throws an `UpstreamFailure` where it is not what was asked for. */
-  read(answer: Json): JsonAnswer<Event>
+  readonly body: Json | FormData
+  /** Fails where it is not what was asked for. */
+  read(answer: Json): Effect.Effect<JsonAnswer<Event>, UpstreamFailure>
 }
+
+/** What reads an answer at once, and throws an `UpstreamFailure` where it is wrong. */
+export const reading =
+  <Event>(read: (answer: Json) => JsonAnswer<Event>): JsonCall<Event>["read"] =>
+  (answer) =>
+    Effect.try({ try: () => read(answer), catch: (cause) => cause as UpstreamFailure })
 
 const maxAnswerBytes = 256 * 2 ** 20
 
@@ -49,13 +56,14 @@ interface Planned<Request, Event> {
   readonly able: readonly Upstream[] | ApiError
   callOf(upstream: Upstream): JsonCall<Event>
   /** The texts that the model reads, and how many tokens there can be by the counts of these. */
-  readonly own: {
+  readonly own?: {
     readonly texts: readonly string[]
     range(counts: readonly number[]): CountRange
   }
 }
 
-const isRefusal = (able: readonly Upstream[] | ApiError): able is ApiError => !Array.isArray(able)
+export const isRefusal = (able: readonly Upstream[] | ApiError): able is ApiError =>
+  !Array.isArray(able)
 
 /** The upstreams that keep what `param` asks for; `feature` is its name among those of kinds. */
 export const ableOf = (
@@ -109,18 +117,15 @@ export const planJson = <Request, Event>(
       const timeoutMs = Math.min(options.firstByteTimeoutMs, context.deadlineMs - clock.nowMs())
       const limits = { timeoutMs, maxBytes: maxAnswerBytes }
       const json = yield* askJson(upstream, call.path, call.body, limits)
-      return yield* Effect.try({
-        try: () => call.read(json),
-        catch: (cause) => cause as UpstreamFailure,
-      })
+      return yield* call.read(json)
     })
   const served = Effect.gen(function* () {
     if (isRefusal(able)) return yield* able
     const done = yield* Effect.mapError(model.attempts(able, undefined, ask), asApiError)
     const { value, upstream, attempts } = done
     context.note?.({ served_by: { model: id, upstream: upstream.name, attempts } })
-    const counts = counter === undefined ? undefined : yield* counter.count(own.texts)
-    const judgement = counts && judged(value.reported, own.range(counts))
+    const counts = own && counter ? yield* counter.count(own.texts) : undefined
+    const judgement = own && counts && judged(value.reported, own.range(counts))
     const tokens = judgement?.tokens ?? value.usage.inputTokens
     context.meter(id, within({ ...value.usage, inputTokens: tokens }, bound))
     metrics.ended(upstream, "ok")

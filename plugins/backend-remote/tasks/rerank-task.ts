@@ -22,6 +22,7 @@ import {
   type JsonAnswer,
   mostBytesOfToken,
   planJson,
+  reading,
 } from "./json-task.ts"
 
 const templateTokens = 64
@@ -191,7 +192,7 @@ export const makeRerankTask = (
         callOf: (upstream) => ({
           path: upstream.kind.rerank.path,
           body: rerankBody(request, sent, upstream),
-          read: (answer) => readAnswer(answer, request, sent, upstream, contextTokens),
+          read: reading((answer) => readAnswer(answer, request, sent, upstream, contextTokens)),
         }),
       })
     }),

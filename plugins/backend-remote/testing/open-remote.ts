@@ -3,6 +3,7 @@ import { type ApiError, isApiError } from "../../../core/errors.ts"
 import type { ChatEvent, ChatRequest, ModelContext, TaskName } from "../../../core/ports/model.ts"
 import { systemClock } from "../../../core/services/clock.ts"
 import { noUsage, type Usage } from "../../../core/usage.ts"
+import { makeOutbound } from "../../../runtime/services/outbound/outbound.ts"
 import {
   type FakeModel,
   fakeCatalogue,
@@ -19,6 +20,7 @@ export const openRemote = (...models: readonly FakeModel[]) => {
   const scope = Scope.makeUnsafe()
   const log = fakeLog()
   const health = makeUpstreamHealth()
+  let outbound = makeOutbound([])
   const catalogue = fakeCatalogue(...models)
   const counted = new Map<string, number>()
   const metricsOf = makeUpstreamMetrics({
@@ -28,7 +30,7 @@ export const openRemote = (...models: readonly FakeModel[]) => {
     }),
   })
   const services = { clock: systemClock, log, catalogue, workers: fakeWorkers(), metricsOf }
-  const backend = makeRemoteBackend({ health, services: () => services })
+  const backend = makeRemoteBackend({ health, services: () => ({ ...services, outbound }) })
   const open = <T extends TaskName>(task: T, options: object, contextTokens = 4_096) =>
     Effect.runPromise(
       backend
@@ -39,6 +41,10 @@ export const openRemote = (...models: readonly FakeModel[]) => {
     backend,
     health,
     log,
+    /** Has the guard let addresses of this `host:port` pass. */
+    allow: (host: string) => {
+      outbound = makeOutbound([host])
+    },
     /** The sum of a counter, whatever its labels. */
     counted: (name: string) => counted.get(name) ?? 0,
     catalogue,

@@ -26,6 +26,7 @@ export const openRakitUpstream = async () => {
         "endpoint-chat": {},
         "endpoint-embeddings": {},
         "endpoint-rerank": {},
+        "endpoint-images": {},
       },
       models: writeTinyModels(folder),
     }),

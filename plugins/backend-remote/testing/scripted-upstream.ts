@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { text } from "node:stream/consumers"
+import { buffer } from "node:stream/consumers"
 
 /** What a scripted server does with one request. */
 export type Script = (res: ServerResponse, asked: Asked) => unknown
@@ -9,6 +9,7 @@ export type Script = (res: ServerResponse, asked: Asked) => unknown
 export interface Asked {
   readonly path: string
   readonly headers: IncomingMessage["headers"]
+  /** As JSON; of a form its bytes as `form`. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into it
   readonly body: any
   /** Resolves when the connection is closed. */
@@ -69,9 +70,15 @@ export const openScripted = async (): Promise<ScriptedUpstream> => {
   let models: Script = json({ object: "list", data: [{ id: "m", object: "model" }] })
   const server = createServer(async (req, res) => {
     const left = once(res, "close")
-    const body = await text(req)
+    const bytes = await buffer(req)
     const path = req.url ?? ""
-    const seen = { path, headers: req.headers, body: body ? JSON.parse(body) : undefined, left }
+    const isForm = req.headers["content-type"]?.startsWith("multipart/") === true
+    const sent = isForm
+      ? { form: bytes }
+      : bytes.length > 0
+        ? JSON.parse(bytes.toString())
+        : undefined
+    const seen = { path, headers: req.headers, body: sent, left }
     if (path.endsWith("/models") || path.endsWith("/info")) return models(res, seen)
     asked.push(seen)
     const [script, ...rest] = scripts

@@ -1,17 +1,18 @@
 import { Effect, type Scope } from "effect"
+import type { FormData } from "undici"
 import type { Json } from "../../../core/json.ts"
 import { connectionFailure, failure, type UpstreamFailure } from "./failure.ts"
 import { errorText, readUpTo } from "./status-failure.ts"
 import type { Upstream } from "./upstream.ts"
 
 /**
- * Sends one JSON body and reads the JSON that comes back, of at most `maxBytes`. An answer of
+ * Sends a body and reads the JSON that comes back, of at most `maxBytes`. An answer of
  * another type, or an error with status 200, is garbled.
  */
 export const askJson = (
   upstream: Upstream,
   path: string,
-  body: Json,
+  body: Json | FormData,
   { timeoutMs, maxBytes }: { readonly timeoutMs: number; readonly maxBytes: number },
 ): Effect.Effect<Json, UpstreamFailure, Scope.Scope> =>
   Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { pipeline } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { Effect, Redacted, type Scope } from "effect"
-import { Agent, type Dispatcher, request as send } from "undici"
+import { Agent, type Dispatcher, FormData, request as send } from "undici"
 import type { Json } from "../../../core/json.ts"
 import type { UpstreamOptions } from "../options.ts"
 import { connectionFailure, failure, type UpstreamFailure } from "./failure.ts"
@@ -19,12 +19,12 @@ export interface UpstreamReply {
 export interface Connection {
   readonly host: string
   /**
-   * `path` begins with `v1/`, or is below the server's root. The end of the Scope hangs up, which
+   * `path` begins with `v1/`, or is below the server's root; without a body it is a GET. The end of the Scope hangs up, which
    * makes the server stop its work.
    */
   call(
     path: string,
-    body: Json | undefined,
+    body: Json | FormData | undefined,
     timeoutMs: number,
   ): Effect.Effect<UpstreamReply, UpstreamFailure, Scope.Scope>
 }
@@ -88,9 +88,10 @@ export const openConnection = (
     const key = options.key === undefined ? "" : Redacted.value(options.key)
     const request = async (
       path: string,
-      body: Json | undefined,
+      body: Json | FormData | undefined,
       signal: AbortSignal,
     ): Promise<UpstreamReply> => {
+      const isForm = body instanceof FormData
       const reply = await send(addressOf(options.url, path), {
         dispatcher: agent,
         signal,
@@ -99,9 +100,9 @@ export const openConnection = (
           accept: "application/json, text/event-stream",
           "accept-encoding": "identity",
           ...(key !== "" && { authorization: `Bearer ${key}` }),
-          ...(body !== undefined && { "content-type": "application/json" }),
+          ...(body !== undefined && !isForm && { "content-type": "application/json" }),
         },
-        body: body === undefined ? null : JSON.stringify(body),
+        body: isForm ? body : body === undefined ? null : JSON.stringify(body),
       })
       // a body that nobody reads to its end fails when it is hung up
       reply.body.on("error", () => {})
@@ -114,7 +115,7 @@ export const openConnection = (
         body: bytes,
       }
     }
-    const call = (path: string, body: Json | undefined, timeoutMs: number) =>
+    const call = (path: string, body: Json | FormData | undefined, timeoutMs: number) =>
       Effect.gen(function* () {
         const hangUp = yield* Effect.acquireRelease(
           Effect.sync(() => new AbortController()),

@@ -8,6 +8,7 @@ export interface Probed {
   readonly contextTokens: number | undefined
   /** What another Rakit says it takes; empty: unknown. */
   readonly modalities: readonly string[]
+  readonly capabilities: readonly string[]
   readonly embeddingSpace: string | undefined
 }
 
@@ -22,17 +23,21 @@ const isFields = (value: unknown): value is Fields => typeof value === "object" 
 const isSame = (listed: unknown, wanted: string): boolean =>
   listed === wanted || listed === `${wanted}:latest`
 
-/** vLLM's and Rakit's names of the window. */
-const windowOf = ({ max_model_len, context_window }: Fields): number | undefined => {
-  const window = max_model_len ?? context_window
+/** vLLM's, Rakit's and llama.cpp's names of the window; the last is that of one slot. */
+const windowOf = ({ max_model_len, context_window, meta }: Fields): number | undefined => {
+  const window = max_model_len ?? context_window ?? (isFields(meta) ? meta.n_ctx : undefined)
   return Number.isSafeInteger(window) && (window as number) > 0 ? (window as number) : undefined
 }
 
+const stringsIn = (list: unknown): readonly string[] =>
+  Array.isArray(list) ? list.map(String) : []
+
 const about = (model: Fields): Probed => {
-  const { modalities, embedding_space } = model
+  const { modalities, capabilities, embedding_space } = model
   return {
     contextTokens: windowOf(model),
-    modalities: Array.isArray(modalities) ? modalities.map(String) : [],
+    modalities: stringsIn(modalities),
+    capabilities: stringsIn(capabilities),
     embeddingSpace: typeof embedding_space === "string" ? embedding_space : undefined,
   }
 }

@@ -57,6 +57,13 @@ export const retryAfterOf = (headers: Fields, nowMs = Date.parse(String(headers.
 const aboutLength =
   /context.?(length|window|size)|maximum.*(length|tokens)|too (long|large)|max_tokens|must have less than \d+ tokens/i
 
+/** What servers call a prompt, or a picture, that they refuse for what it shows. */
+const policyCodes: ReadonlySet<string> = new Set([
+  "content_policy_violation",
+  "moderation_blocked",
+  "content_filter",
+])
+
 /** Statuses that say that the request is wrong, not the server. */
 const refusals: ReadonlySet<number> = new Set([400, 413, 415, 422])
 
@@ -77,11 +84,15 @@ export const statusFailure = async (
   const said = shown(errorText(json), key)
   const text = said === "" ? `status ${status}` : `status ${status}: ${said}`
   if (refusals.has(status)) {
-    const code = aboutLength.test(said) ? "context_length_exceeded" : "invalid_request_error"
+    const { param, code: named } = fieldsOf(fieldsOf(json).error)
+    const code = policyCodes.has(String(named))
+      ? "content_policy_violation"
+      : aboutLength.test(said)
+        ? "context_length_exceeded"
+        : "invalid_request_error"
     const message = `The model's server refused the request${said === "" ? "" : `: ${said}`}`
-    const { param } = fieldsOf(fieldsOf(json).error)
-    const named = typeof param === "string" ? { param: param.slice(0, 100) } : {}
-    return failure("refused", text, { refusal: apiError(code, message, named) })
+    const at = typeof param === "string" ? { param: param.slice(0, 100) } : {}
+    return failure("refused", text, { refusal: apiError(code, message, at) })
   }
   if (status === 401 || status === 403)
     return failure("unauthorized", `it refuses the key (${text})`)
