@@ -70,6 +70,8 @@ export interface Kind {
   readonly continuousUsage?: true
   /** The documents' field of rerank requests, and the route below the server's root. */
   readonly rerank: { readonly path: string; readonly documents: "documents" | "texts" }
+  /** It can be made to call a tool, but not a certain one: that is sent as the only tool. */
+  readonly forcesOneTool?: true
   /** Rerank scores are logits. */
   readonly logits?: true
   /** What else a request for a picture says, so that a PNG comes, and comes in the answer. */
@@ -148,8 +150,17 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     rerank: { path: "rerank", documents: "texts" },
   },
   llamacpp: {
-    keeps: [...common, ...sampling, "logit_bias", "logprobs", "parallel_tool_calls", "thinking"],
+    keeps: [
+      ...common,
+      ...sampling,
+      "logit_bias",
+      "logprobs",
+      "tool_choice",
+      "parallel_tool_calls",
+      "thinking",
+    ],
     maxTokens: "max_tokens",
+    forcesOneTool: true,
     neutral: { top_k: 0, min_p: 0, repeat_penalty: 1 },
     repetitionPenalty: "repeat_penalty",
     rerank,

@@ -62,10 +62,12 @@ const toSampling = ({ sampling }: ChatRequest, kind: Kind) => {
   }
 }
 
-const toTools = (request: ChatRequest) => {
-  const tools = callableTools(request)
-  if (tools.length === 0) return {}
+const toTools = (request: ChatRequest, { forcesOneTool }: Kind) => {
   const { toolChoice, parallelToolCalls } = request
+  const named = typeof toolChoice === "object" ? toolChoice.name : undefined
+  const isOnly = forcesOneTool && named !== undefined
+  const tools = callableTools(request).filter(({ name }) => !isOnly || name === named)
+  if (tools.length === 0) return {}
   return {
     tools: tools.map(({ name, description, parameters, strict }) => ({
       type: "function",
@@ -76,10 +78,9 @@ const toTools = (request: ChatRequest) => {
         ...(strict !== undefined && { strict }),
       },
     })),
-    ...(toolChoice === "required" && { tool_choice: "required" }),
-    ...(typeof toolChoice === "object" && {
-      tool_choice: { type: "function", function: { name: toolChoice.name } },
-    }),
+    ...((toolChoice === "required" || isOnly) && { tool_choice: "required" }),
+    ...(named !== undefined &&
+      !isOnly && { tool_choice: { type: "function", function: { name: named } } }),
     ...(parallelToolCalls !== undefined && { parallel_tool_calls: parallelToolCalls }),
   }
 }
@@ -130,7 +131,7 @@ export const chatBody = (request: ChatRequest, upstream: Upstream, maxTokens: nu
       (request.thinking === true || options.kind !== "rakit") && {
         chat_template_kwargs: { enable_thinking: request.thinking === true },
       }),
-    ...toTools(request),
+    ...toTools(request, kind),
     ...toForm(responseFormat, kind),
   }
 }

@@ -60,6 +60,8 @@ export interface ScriptedUpstream {
   play(...scripts: readonly Script[]): void
   /** What it does when it is asked for its models; by default it has `m`. */
   list(script: Script): void
+  /** What it says of itself as llama.cpp does; by default it knows no such route. */
+  describe(script: Script): void
   close(): Promise<void>
 }
 
@@ -67,6 +69,7 @@ export interface ScriptedUpstream {
 export const openScripted = async (): Promise<ScriptedUpstream> => {
   const asked: Asked[] = []
   let scripts: readonly Script[] = [good]
+  let properties: Script = json({ error: { message: "not found" } }, 404)
   let models: Script = json({ object: "list", data: [{ id: "m", object: "model" }] })
   const server = createServer(async (req, res) => {
     const left = once(res, "close")
@@ -80,6 +83,7 @@ export const openScripted = async (): Promise<ScriptedUpstream> => {
         : undefined
     const seen = { path, headers: req.headers, body: sent, left }
     if (path.endsWith("/models") || path.endsWith("/info")) return models(res, seen)
+    if (path.endsWith("/props")) return properties(res, seen)
     asked.push(seen)
     const [script, ...rest] = scripts
     if (rest.length > 0) scripts = rest
@@ -97,6 +101,9 @@ export const openScripted = async (): Promise<ScriptedUpstream> => {
     },
     list: (script) => {
       models = script
+    },
+    describe: (script) => {
+      properties = script
     },
     close: async () => {
       server.closeAllConnections()

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import type { Feature } from "../kinds.ts"
 import { connectionFailure, failure, type UpstreamFailure } from "./failure.ts"
 import { readUpTo } from "./status-failure.ts"
 import type { Upstream } from "./upstream.ts"
@@ -67,20 +68,51 @@ const readList = (text: string, contentType: string, { options }: Upstream): Pro
   )
 }
 
-/** Asks the upstream for its models: whether it is there, takes the key and has the model. */
+/** What llama.cpp says of its chat template and model; older versions do not. */
+const readProperties = (text: string): Partial<Record<Feature, boolean>> => {
+  let properties: unknown
+  try {
+    properties = JSON.parse(text)
+  } catch {
+    return {}
+  }
+  const { chat_template_caps: template, modalities } = isFields(properties) ? properties : {}
+  const tools = isFields(template) ? template.supports_tools : undefined
+  const images = isFields(modalities) ? modalities.vision : undefined
+  return {
+    ...(typeof tools === "boolean" && { tools, tool_choice: tools, parallel_tool_calls: tools }),
+    ...(typeof images === "boolean" && { images }),
+  }
+}
+
+const ask = <A>(upstream: Upstream, path: string, read: (text: string, type: string) => A) =>
+  Effect.gen(function* () {
+    const reply = yield* upstream.connection.call(path, undefined, probeTimeoutMs)
+    return yield* Effect.tryPromise({
+      try: async () => {
+        const bytes = await readUpTo(reply.body, maxListBytes)
+        if (!bytes) throw failure("misplaced", "its list of models is too large")
+        return read(bytes.toString(), reply.contentType)
+      },
+      catch: (cause) => connectionFailure(cause, true),
+    })
+  })
+
+/**
+ * Asks the upstream for its models: whether it is there, takes the key and has the model. One of
+ * llama.cpp is asked what its template can do, too: tools that it has no place for it would drop.
+ */
 export const probe = (upstream: Upstream): Effect.Effect<Probed, UpstreamFailure> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const path = upstream.options.kind === "tei" ? "info" : "v1/models"
-      const reply = yield* upstream.connection.call(path, undefined, probeTimeoutMs)
-      return yield* Effect.tryPromise({
-        try: async () => {
-          const bytes = await readUpTo(reply.body, maxListBytes)
-          if (!bytes) throw failure("misplaced", "its list of models is too large")
-          return readList(bytes.toString(), reply.contentType, upstream)
-        },
-        catch: (cause) => connectionFailure(cause, true),
-      })
+      const { kind } = upstream.options
+      const path = kind === "tei" ? "info" : "v1/models"
+      const probed = yield* ask(upstream, path, (text, type) => readList(text, type, upstream))
+      if (kind === "llamacpp")
+        upstream.learn(
+          yield* Effect.catch(ask(upstream, "props", readProperties), () => Effect.succeed({})),
+        )
+      return probed
     }),
   ).pipe(
     Effect.timeoutOrElse({

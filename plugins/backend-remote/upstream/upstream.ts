@@ -26,7 +26,8 @@ export class Upstream {
   readonly options: UpstreamOptions
   readonly connection: Connection
   readonly kind: Kind
-  readonly features: ReadonlySet<Feature>
+  /** What it keeps: by its kind, by what it says of itself, and by config, which is always right. */
+  features: ReadonlySet<Feature>
   outstanding = 0
   /** What the last health check found. */
   trouble: string | undefined
@@ -51,10 +52,21 @@ export class Upstream {
     this.rules = rules
     this.clock = clock
     this.kind = kinds[options.kind]
-    const { keeps, lacks } = options
-    this.features = new Set(
-      [...this.kind.keeps, ...keeps].filter((feature) => !lacks.includes(feature)),
-    )
+    this.features = this.featuresWith({})
+  }
+
+  /** Takes what the server says it can do. */
+  learn(can: Partial<Record<Feature, boolean>>): void {
+    this.features = this.featuresWith(can)
+  }
+
+  private featuresWith(can: Partial<Record<Feature, boolean>>): ReadonlySet<Feature> {
+    const { keeps, lacks } = this.options
+    const found = new Set(this.kind.keeps)
+    for (const [feature, isKept] of Object.entries(can) as [Feature, boolean][])
+      if (isKept) found.add(feature)
+      else found.delete(feature)
+    return new Set([...found, ...keeps].filter((feature) => !lacks.includes(feature)))
   }
 
   isEjected(): boolean {
