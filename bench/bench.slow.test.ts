@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -129,3 +129,18 @@ it("ingest.ts says how each file ends, with a sound and a broken one", async () 
   expect(printed).toMatch(/memory +\d+ MB at most/)
   rmSync(folder, { recursive: true, force: true })
 }, 60_000)
+
+it.skipIf(!existsSync("/usr/lib/postgresql"))(
+  "scale.ts measures each kind of work on two servers, and no call fails",
+  async () => {
+    const short = ["--rounds", "1", "--ms", "500", "--connections", "2,8", "--idle", "500"]
+    const few = ["--servers", "2", "--lines", "20", "--batches", "1", "--chunks", "20,60"]
+    const text = await run("scale", ...short, ...few)
+    for (const row of ["2", "8", "8, accounts apart", "8, one account"])
+      expect(text).toMatch(new RegExp(`^ {2}${row}( +[\\d.,]+){6} +0$`, "m"))
+    for (const kind of ["chat", "chatStream", "embedding", "file", "batchLine", "webhook", "chunk"])
+      expect(text).toMatch(new RegExp(`^ {2}${kind}( +[\\d.,]+){6}$`, "m"))
+    expect(text.match(/^ {2}search, \d+ chunks( +[\d.,]+){6}$/gm)).toHaveLength(2)
+  },
+  180_000,
+)

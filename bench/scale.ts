@@ -1,12 +1,14 @@
 // What one call, line, delivery, search and file costs Rakit and PostgreSQL, with 1, 2 and 3 servers on one database.
-// `npm run build && node --import tsx bench/scale.ts [--rounds 3] [--ms 4000] [--connections 1,8,32,128]
+// `npm run build && node --import tsx bench/scale.ts [--rounds 3] [--ms 4000] [--connections 1,8,32,128,384]
 // [--lines 2000] [--batches 40] [--chunks 1000,10000,50000] [--servers 3] [--write]`
 // `--write` puts the figures into bench/scale/costs.json, which `npm run docs` makes docs/scale.md of.
+import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os"
 import { setTimeout } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { openReceiver } from "../testing/receiver.ts"
+import { openReceiver, type Receiver } from "../testing/receiver.ts"
 import { codeInWords } from "./deployment/code.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { figure, printTable } from "./measure/table.ts"
@@ -20,7 +22,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "3" },
     ms: { type: "string", default: "4000" },
-    connections: { type: "string", default: "1,8,32,128" },
+    connections: { type: "string", default: "1,8,32,128,384" },
     lines: { type: "string", default: "2000" },
     batches: { type: "string", default: "40" },
     chunks: { type: "string", default: "1000,10000,50000" },
@@ -56,19 +58,34 @@ const measureIdle = async ({ meter, pids }: Cluster): Promise<Idle> => {
   return idleBetween(before, await meter.read(pids))
 }
 
-const measureLadder = async (cluster: Cluster) => {
+/** Kinds of work are measured on the first server alone. */
+const measureKinds = async (cluster: Cluster, receiver: Receiver, idle: Idle) => {
+  const served = await kinds.serveKinds(cluster, options, idle)
+  const batchLine = await kinds.runLines(cluster, options, idle)
+  const webhook = await kinds.deliver(cluster, receiver, options, idle)
+  const { chunk, search } = await kinds.searchIndexes(cluster, options, idle)
+  const all = { ...served, batchLine, webhook, chunk }
+  printKinds({
+    ...all,
+    ...Object.fromEntries(search.map((costs) => [`search, ${costs.chunks} chunks`, costs])),
+  })
+  return { all, search }
+}
+
+const measureLadder = async (cluster: Cluster, first: (idle: Idle) => Promise<void>) => {
   const rungs: Rung[] = []
   const runs: Loaded[] = []
   const idles: Idle[] = []
   for (let servers = 1; servers <= one(values.servers); servers++) {
     if (servers > 1) await cluster.addServer()
     // V8 needs some ten thousand calls until the code is what it will be
-    await load(cluster, chatLoad(cluster.keys.slice(1), 64, options.ms * 2))
+    await load(cluster, chatLoad(cluster.keys.slice(1), 64, options.ms * 2 * (servers + 1)))
     idles.push(await measureIdle(cluster))
     const climbed = await climb(cluster, options, idles.at(-1)!)
     rungs.push(...climbed.rungs)
     runs.push(...climbed.runs)
     printRungs(climbed.rungs)
+    if (servers === 1) await first(idles[0]!)
   }
   return { rungs, runs, idle: idles.at(-1)! }
 }
@@ -87,7 +104,7 @@ const printRungs = (rungs: readonly Rung[]): void =>
       "failures",
     ],
     rungs.map((rung) => [
-      `${rung.connections}${rung.accounts === "one" ? ", one account" : ""}`,
+      `${rung.connections}${{ many: "", apart: ", accounts apart", one: ", one account" }[rung.accounts]}`,
       ...[rung.perSecond, rung.p50Ms, rung.p99Ms, rung.rakitCpuUs, rung.postgresCpuUs].map(figure),
       figure(rung.foreignCores),
       String(rung.failures),
@@ -110,18 +127,13 @@ const measure = async (): Promise<MeasuredCosts> => {
   const receiver = await openReceiver()
   const cluster = await startCluster(receiver.host)
   try {
-    const { rungs, runs, idle } = await measureLadder(cluster)
+    let found: Awaited<ReturnType<typeof measureKinds>> | undefined
+    const { rungs, runs, idle } = await measureLadder(cluster, async (alone) => {
+      found = await measureKinds(cluster, receiver, alone)
+    })
+    const { all, search } = found!
     const resident = cluster.pids.reduce((sum, pid) => sum + residentMb(pid), 0)
     const held = await cluster.meter.connections()
-    const served = await kinds.serveKinds(cluster, options, idle)
-    const batchLine = await kinds.runLines(cluster, options, idle)
-    const webhook = await kinds.deliver(cluster, receiver, options, idle)
-    const { chunk, search } = await kinds.searchIndexes(cluster, options, idle)
-    const all = { ...served, batchLine, webhook, chunk }
-    printKinds({
-      ...all,
-      ...Object.fromEntries(search.map((costs) => [`search, ${costs.chunks} chunks`, costs])),
-    })
     const each = (value: number) => Number((value / cluster.pids.length).toPrecision(4))
     return {
       date: new Date().toISOString().slice(0, 10),
@@ -160,5 +172,8 @@ const measure = async (): Promise<MeasuredCosts> => {
 
 printMachine("What scales how: load generator, servers and PostgreSQL share the cores", codeInWords)
 const costs = await measure()
-if (values.write) writeFileSync(costsFile, `${JSON.stringify(costs, undefined, 1)}\n`)
+if (values.write) {
+  writeFileSync(costsFile, JSON.stringify(costs))
+  execFileSync("npx", ["biome", "format", "--write", fileURLToPath(costsFile)], { stdio: "ignore" })
+}
 printLoadAfter(startedMs)

@@ -42,8 +42,10 @@ export interface ClosedLoadJob {
   readonly method: "GET" | "POST"
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Each request has one of them. */
+  /** Each request has one of them, at random. */
   readonly keys: readonly string[]
+  /** Each server has keys of its own. */
+  readonly apart?: boolean
   readonly bodies: readonly string[]
   readonly connections: number
   readonly ms: number

@@ -1,6 +1,7 @@
 // A closed-loop client in a process of its own: each connection sends its next request when the reply is there, each request with one of the
 // keys and bodies at random. Raw sockets, so that it takes little of the cores that it shares with the servers. Streams are read to their end.
-// job: { urls, method, path, headers, keys, bodies, connections, ms } -> { count, perSecond, medianMs, p99Ms, failures, cpuUs }
+// `apart`: each server has keys of its own, as behind a balancer that goes by the key.
+// job: { urls, method, path, headers, keys, apart, bodies, connections, ms } -> { count, perSecond, medianMs, p99Ms, failures, cpuUs }
 import { connect } from "node:net"
 
 /** After the last request was sent. What is not answered then has failed. */
@@ -52,13 +53,13 @@ const replyReader = () => {
   }
 }
 
-const open = (url, onReply) =>
+const open = (url, keys, onReply) =>
   new Promise((resolve, reject) => {
     const { hostname, port, host } = new URL(url)
     const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () =>
       resolve(connection),
     )
-    const connection = { socket, host, sentMs: undefined, isOpen: true }
+    const connection = { socket, host, keys, sentMs: undefined, isOpen: true }
     const read = replyReader()
     socket.on("data", (piece) => {
       const status = read(piece)
@@ -71,7 +72,7 @@ const open = (url, onReply) =>
     })
   })
 
-const run = async ({ urls, keys, bodies, connections, ms, ...request }) => {
+const run = async ({ urls, keys, apart, bodies, connections, ms, ...request }) => {
   const latencies = []
   let failures = 0
   let inFlight = 0
@@ -84,7 +85,9 @@ const run = async ({ urls, keys, bodies, connections, ms, ...request }) => {
   const send = (connection) => {
     connection.sentMs = performance.now()
     inFlight++
-    connection.socket.write(bytesOf(connection.host, request, anyOf(keys), anyOf(bodies)))
+    connection.socket.write(
+      bytesOf(connection.host, request, anyOf(connection.keys), anyOf(bodies)),
+    )
   }
   const onReply = (connection, status) => {
     const nowMs = performance.now()
@@ -98,7 +101,11 @@ const run = async ({ urls, keys, bodies, connections, ms, ...request }) => {
     else if (inFlight === 0) finished()
   }
   const all = await Promise.all(
-    Array.from({ length: connections }, (_, n) => open(urls[n % urls.length], onReply)),
+    Array.from({ length: connections }, (_, n) => {
+      const at = n % urls.length
+      const own = apart ? keys.filter((_, k) => k % urls.length === at) : keys
+      return open(urls[at], own, onReply)
+    }),
   )
   const cpu = process.cpuUsage()
   const startMs = performance.now()

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { parse, stringify } from "yaml"
 import { type Deployment, makeDeployment } from "../deployment/deployment.ts"
 import { type ClosedLoadClient, startClosedLoadClient } from "../deployment/load-client.ts"
@@ -24,8 +25,8 @@ const accounts = 400
 /** The starter's model has as many. */
 const dimensions = 384
 
-/** Embeddings as long as the starter's, and a poll of batches that does not delay what is measured. */
-const adaptConfig = (deployment: Deployment): void => {
+/** Embeddings as long as the starter's, a model that streams, and blobs in a folder of all servers. */
+const adaptConfig = (deployment: Deployment, blobs: string): void => {
   const { plugins, models, ...config } = parse(readFileSync(deployment.config, "utf8"))
   const adapted = models.map((model: { id: string; options?: object }) =>
     model.id === "svc-embed" ? { ...model, options: { ...model.options, dimensions } } : model,
@@ -36,7 +37,11 @@ const adaptConfig = (deployment: Deployment): void => {
     deployment.config,
     stringify({
       ...config,
-      plugins: { ...plugins, "endpoint-files": { quotaMb: 100_000 } },
+      plugins: {
+        ...plugins,
+        "endpoint-files": { quotaMb: 100_000 },
+        "storage-disk": { folder: blobs },
+      },
       models: [...adapted, { ...steps, options: {} }],
     }),
   )
@@ -80,7 +85,6 @@ export const startCluster = async (receiver: string): Promise<Cluster> => {
     DATABASE_URL: database,
     RAKIT_SECRET_KEY: randomBytes(32).toString("base64"),
     RAKIT_WEBHOOK_ALLOW_HOSTS: receiver,
-    RAKIT_TEST_BATCH_POLL_MS: "100",
   }
   const servers: ServerProcess[] = []
   const deployments: Deployment[] = []
@@ -94,7 +98,7 @@ export const startCluster = async (receiver: string): Promise<Cluster> => {
   const addServer = async () => {
     const deployment = makeDeployment({ atOnce: true, env: shared })
     deployments.push(deployment)
-    adaptConfig(deployment)
+    adaptConfig(deployment, join(deployments[0]!.folder, "blobs"))
     servers.push(await startServer(deployment))
   }
   try {

@@ -37,8 +37,11 @@ export interface Served extends Costs {
 export interface Rung {
   readonly processes: number
   readonly connections: number
-  /** Whose balances the calls change: everybody has one account, or there are many. */
-  readonly accounts: "many" | "one"
+  /**
+   * Whose balances the calls change. `many`: those of 400 accounts, all of them on all processes;
+   * `apart`: the same, but each process has its own accounts; `one`: all calls are of one account.
+   */
+  readonly accounts: "many" | "apart" | "one"
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number

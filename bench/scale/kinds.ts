@@ -17,7 +17,7 @@ export interface KindOptions {
   readonly chunks: readonly number[]
 }
 
-const connections = 32
+const connections = 64
 export const fileBytes = 65_536
 export const streamTokens = 50
 

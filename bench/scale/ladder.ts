@@ -9,6 +9,7 @@ export interface Load {
   readonly bodies: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
   readonly keys: readonly string[]
+  readonly apart?: boolean
   readonly connections: number
   readonly ms: number
 }
@@ -119,12 +120,13 @@ export const climb = async (
   idle: Idle,
 ): Promise<{ readonly rungs: readonly Rung[]; readonly runs: readonly Loaded[] }> => {
   const most = connections.at(-1)!
-  const places = [
+  const places: readonly Pick<Rung, "accounts" | "connections">[] = [
     ...connections.map((n) => ({ accounts: "many" as const, connections: n })),
-    { accounts: "one" as const, connections: most },
+    ...(cluster.pids.length > 1 ? [{ accounts: "apart" as const, connections: most }] : []),
+    { accounts: "one", connections: most },
   ]
   const keysOf = (accounts: Rung["accounts"]) =>
-    accounts === "many" ? cluster.keys.slice(1) : cluster.keys.slice(0, 1)
+    accounts === "one" ? cluster.keys.slice(0, 1) : cluster.keys.slice(1)
   const found = places.map(() => [] as Loaded[])
   for (let n = 0; n < rounds; n++)
     for (const [at, place] of places.entries())
