@@ -60,19 +60,23 @@ export const imageFiles: readonly string[] = readyMadeFiles.filter(
 const million = 1e6
 const parametersOf = ({ linear, kernels = 0, tables = 0, unkept = 0 }: PartSize) =>
   linear + kernels + tables + unkept
-const weightsOf = ({ linear, kernels = 0, tables = 0 }: PartSize, bits: 4 | 8) =>
-  linear * (bits / 8 + 4 / 32) + kernels * 4 + tables
+const weightsOf = ({ linear, kernels = 0, tables = 0 }: PartSize, bits: 4 | 8 | 16) =>
+  bits === 16
+    ? 2 * (linear + kernels + tables)
+    : linear * (bits / 8 + 4 / 32) + kernels * 4 + tables
 
 const figuresOf = (file: string) => {
   const { parts, numberBytes } = imageShapes[file.replace(/\.yaml$/, "")]!
   const all = Object.values(parts)
   const sum = (of: (part: PartSize) => number) =>
     all.reduce((total, part) => total + of(part) * million, 0)
-  const most = (bits: 4 | 8) => Math.max(...all.map((part) => weightsOf(part, bits))) * million
+  const most = (bits: 4 | 8 | 16) => Math.max(...all.map((part) => weightsOf(part, bits))) * million
   return {
     download: sum(parametersOf) * numberBytes,
+    fp16: sum((part) => weightsOf(part, 16)),
     int8: sum((part) => weightsOf(part, 8)),
     int4: sum((part) => weightsOf(part, 4)),
+    offload16: most(16),
     offload8: most(8),
     offload4: most(4),
   }
@@ -85,22 +89,22 @@ export const imageMemoryLine = (file: string): string => {
 
 const row = (file: string): readonly string[] => {
   const { entry, name, licence } = readModel(file)
-  const { download, int8, int4, offload8, offload4 } = figuresOf(file)
+  const { download, fp16, int8, int4, offload16, offload8, offload4 } = figuresOf(file)
   return [
     `[${entry.id}](../config/models/${file})`,
     `${name}: ${hubOf(entry).link}`,
     licence,
     entry.description,
     count(entry.limits.contextTokens),
-    ...[download, int8, int4].map(gigabytes),
-    `${gigabytes(offload8)}, ${gigabytes(offload4)}`,
+    ...[download, fp16, int8, int4].map(gigabytes),
+    [offload16, offload8, offload4].map(gigabytes).join(", "),
   ]
 }
 
 /** The section of docs/models.md about image models. */
 export const imagesSection = (): string => `## Images
 
-${table(["include", "model", "licence", "for", "tokens of a prompt", "download", "weights in memory, int8", "int4", "largest part (`offload: true`), int8 and int4"], imageFiles.map(row))}
+${table(["include", "model", "licence", "for", "tokens of a prompt", "download", "weights in memory, fp16", "int8", "int4", "largest part (`offload: true`), fp16, int8 and int4"], imageFiles.map(row))}
 
-They need endpoint-images, and \`price: {image: ..}\` where calls are billed. Matrices are kept in blocks of 32 numbers with a scale each, tables in 8 bits, kernels of convolutions in 32. The files are read in the layout of diffusers. With \`offload: true\` one part is in memory at a time, and each picture loads them again. Memory is computed from the parameters; the numbers of a picture on its way come on top. These models were not run here: what was tested are tiny checkpoints of their classes.
+They need endpoint-images, and \`price: {image: ..}\` where calls are billed. In int8 and int4 matrices are kept in blocks of 32 numbers with a scale each, tables in 8 bits, kernels of convolutions in 32; in fp16 all of them in 16 bits. The files are read in the layout of diffusers. With \`offload: true\` one part is in memory at a time, and each picture loads them again. Memory is computed from the parameters; the numbers of a picture on its way come on top. These models were not run here: what was tested are tiny checkpoints of their classes.
 `

@@ -99,9 +99,9 @@ const RerankOptions = Schema.Struct({
 
 const ImageOptions = Schema.Struct({
   precision: precisionOf<Precision>(
-    ["auto", "int8", "int4", "fp32"],
+    ["auto", "int8", "int4", "fp16", "fp32"],
     "auto",
-    "How the weights of linear layers are kept: as the model's family is best served, in 8 bits, in 4, or 32 for reference.",
+    "How weights are kept: those of linear layers as the model's family is best served, in 8 bits or in 4 (others in 32), all in 16, or all in 32 for reference.",
   ),
   offload: Schema.Boolean.annotate({
     default: false,

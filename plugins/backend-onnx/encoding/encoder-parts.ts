@@ -1,6 +1,14 @@
-import type { Value } from "../onnx/graph-builder.ts"
+import type { GraphBuilder, Value } from "../onnx/graph-builder.ts"
 import { linear } from "../onnx/linear.ts"
-import { decodeRow, type Matrix, matrixOf, stacked, vectorOf } from "../weights/matrix.ts"
+import type { StoredWeights } from "../onnx/weight-store.ts"
+import {
+  decodeHalves,
+  decodeRow,
+  type Matrix,
+  matrixOf,
+  stacked,
+  vectorOf,
+} from "../weights/matrix.ts"
 import { Unsupported } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { EncoderBuilding } from "./encoder-model.ts"
@@ -13,17 +21,35 @@ export const prefixOf = (file: TensorSource, probe: string, prefixes: readonly s
 export const vector = ({ graph, file }: EncoderBuilding, name: string, length: number): Value =>
   graph.floats([...vectorOf(file, name, length)])
 
-/** A tensor as a constant of external data: a table, or kernels, whose rows have a shape. */
+/** Writes a matrix as halves into a region. */
+const writeHalves = ({ store }: GraphBuilder, matrix: Matrix, region: StoredWeights): void => {
+  const values = new Uint16Array(matrix.columns)
+  for (let row = 0; row < matrix.rows; row++) {
+    decodeHalves(matrix, row, values)
+    store.write(region, row * values.byteLength, values)
+  }
+}
+
+/**
+ * A tensor as external data: a table, or kernels, whose rows have a shape. Kept in 16 bits where the
+ * precision is fp16.
+ */
 export const table = (
-  { graph, file }: EncoderBuilding,
+  building: EncoderBuilding,
   tensor: string,
   rows: number,
   ...rowShape: readonly number[]
 ): Value => {
-  const name = graph.name("table")
-  const region = graph.weights(name, "float", [rows, ...rowShape])
+  const { graph, file, precision } = building
   const columns = rowShape.reduce((a, b) => a * b)
   const matrix = matrixOf(file, tensor, { rows, columns })
+  if (precision === "fp16") {
+    const { region, value } = graph.halves([rows, ...rowShape])
+    writeHalves(graph, matrix, region)
+    return value
+  }
+  const name = graph.name("table")
+  const region = graph.weights(name, "float", [rows, ...rowShape])
   const values = new Float32Array(columns)
   for (let row = 0; row < rows; row++) {
     decodeRow(matrix, row, values)
@@ -44,7 +70,8 @@ const levelsOf = (matrix: Matrix, row: number, values: Float32Array, into: Uint8
 
 /**
  * The rows `indices` of an embedding table. A table of a model in 8 bits is kept in 8, too, with a
- * scale for each row; so is one that the file has so, whatever the precision.
+ * scale for each row; so is one that the file has so, whatever the precision. One in 16 bits is read
+ * row by row, so that only these become floats.
  */
 export const lookup = (
   building: EncoderBuilding,
@@ -54,9 +81,14 @@ export const lookup = (
 ): Value => {
   const { graph, file, precision } = building
   const matrix = matrixOf(file, tensor, { rows, columns })
-  if (precision === "fp32" && matrix.typeOf(0).name !== "I8")
+  const isLevels = matrix.typeOf(0).name === "I8"
+  if (precision === "fp32" && !isLevels)
     return graph.node("Gather", [table(building, tensor, rows, columns), indices])
   const name = graph.name("table")
+  if (precision === "fp16" && !isLevels) {
+    writeHalves(graph, matrix, graph.weights(name, "float16", [rows, columns]))
+    return graph.toFloat(graph.node("Gather", [name, indices]))
+  }
   const levels = graph.weights(`${name}_q`, "uint8", [rows, columns])
   const scales = graph.weights(`${name}_s`, "float", [rows, 1])
   const [values, row, all] = [

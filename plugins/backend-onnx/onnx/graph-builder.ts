@@ -2,8 +2,8 @@ import { ProtobufWriter } from "./protobuf.ts"
 import type { StoredWeights, WeightStore } from "./weight-store.ts"
 
 /** Numbers of TensorProto.DataType. */
-const elementTypes = { float: 1, uint8: 2, int64: 7 } as const
-const elementBytes = { float: 4, uint8: 1, int64: 8 } as const
+const elementTypes = { float: 1, uint8: 2, int64: 7, float16: 10 } as const
+const elementBytes = { float: 4, uint8: 1, int64: 8, float16: 2 } as const
 export type ElementType = keyof typeof elementTypes
 
 /** The name of a value (edge) in the graph. */
@@ -57,6 +57,7 @@ const valueInfo = (
 export class GraphBuilder {
   readonly store: WeightStore
   private nodes: ProtobufWriter[] = []
+  private readonly casts: ProtobufWriter[] = []
   private readonly initializers: ProtobufWriter[] = []
   private readonly inputs: ProtobufWriter[] = []
   private readonly outputs: ProtobufWriter[] = []
@@ -196,8 +197,28 @@ export class GraphBuilder {
     return region
   }
 
+  /**
+   * Declares a large constant of 16 bits, to be filled through the store, and its values as floats,
+   * which are made of it in every run.
+   */
+  halves(shape: readonly number[]): { readonly region: StoredWeights; readonly value: Value } {
+    const name = this.name("h")
+    const region = this.weights(name, "float16", shape)
+    // what is an input with a default is no constant to ONNX Runtime, which would keep the floats of
+    // a constant in memory
+    this.input(name, "float16", shape)
+    const value = this.name("Cast")
+    const cast = new ProtobufWriter().text(1, name).text(2, value).text(3, this.name("n_Cast"))
+    const to = attributeProto("to", elementTypes.float)
+    this.casts.push(cast.text(4, "Cast").message(5, to))
+    return { region, value }
+  }
+
   toBytes(): Buffer {
     const graph = new ProtobufWriter()
+    // of the nodes that an operator waits for, ONNX Runtime runs later ones of this list first; so
+    // each of these runs right before its operator, and not all of them before the first one
+    for (const node of this.casts) graph.message(1, node)
     for (const node of this.nodes) graph.message(1, node)
     graph.text(2, "rakit")
     for (const initializer of this.initializers) graph.message(5, initializer)

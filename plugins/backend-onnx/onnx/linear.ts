@@ -1,12 +1,12 @@
 import type { GgmlType } from "../weights/ggml-types.ts"
-import { decodeRow, type Matrix } from "../weights/matrix.ts"
+import { decodeHalves, decodeRow, type Matrix } from "../weights/matrix.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 
 /** How weights are kept; `auto`: each matrix as its file has it. */
-export type Precision = "auto" | "int8" | "int4" | "fp32"
+export type Precision = "auto" | "int8" | "int4" | "fp16" | "fp32"
 
 /** Whether 4 bits hold rows of this type without loss. */
 export const isFourBits = (type: GgmlType): boolean => type.levels !== undefined
@@ -31,7 +31,8 @@ export const linear = (
   bias?: Float32Array,
 ): Value => {
   const kept = precision === "auto" ? ownPrecision(matrix) : precision
-  const product = { int8: int8Linear, int4: int4Linear, fp32: floatLinear }[kept](graph, x, matrix)
+  const products = { int8: int8Linear, int4: int4Linear, fp16: halfLinear, fp32: floatLinear }
+  const product = products[kept](graph, x, matrix)
   return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
 }
 
@@ -64,6 +65,18 @@ const floatLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
     graph.store.write(region, first * columns * 4, batch.subarray(0, count * columns))
   })
   return graph.fused("FusedMatMul", [x, name], { transB: 1 })
+}
+
+const halfLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
+  const { rows, columns } = matrix
+  const { region, value } = graph.halves([rows, columns])
+  const batch = new Uint16Array(batchRows * columns)
+  inBatches(matrix, (first, count) => {
+    for (let i = 0; i < count; i++)
+      decodeHalves(matrix, first + i, batch.subarray(i * columns, (i + 1) * columns))
+    graph.store.write(region, first * columns * 2, batch.subarray(0, count * columns))
+  })
+  return graph.fused("FusedMatMul", [x, value], { transB: 1 })
 }
 
 const someRow = (matrix: Matrix, needs: (type: GgmlType) => boolean): boolean => {

@@ -14,6 +14,8 @@ const eightBits = ["model_int8", "model_quantized", "model_uint8"]
 /** File names that exporters use for each precision, best first; other names come after them. */
 const namesFor: Readonly<Record<Precision, readonly string[]>> = {
   fp32: ["model", "model_fp32"],
+  // the keys and values of fp16 exports are float16, too, which sessions don't take
+  fp16: ["model", "model_fp32"],
   int8: eightBits,
   auto: eightBits,
   int4: ["model_q4", "model_bnb4"],

@@ -1,3 +1,4 @@
+import { toHalves } from "./float16.ts"
 import type { GgmlType } from "./ggml-types.ts"
 import { Damaged, Unsupported } from "./model-file-error.ts"
 import type { TensorSource } from "./tensor-file.ts"
@@ -100,6 +101,18 @@ export const decodeRow = (matrix: Matrix, row: number, into: Float32Array): void
   for (const value of into)
     if (!Number.isFinite(value))
       throw new Damaged(`the tensor '${matrix.name}': it holds a value that is not a finite number`)
+}
+
+/** Decodes a row to halves; throws as `decodeRow` does, and for values that none is near. */
+export const decodeHalves = (matrix: Matrix, row: number, into: Uint16Array): void => {
+  const values = new Float32Array(into.length)
+  decodeRow(matrix, row, values)
+  const large = toHalves(values, into)
+  if (large !== undefined)
+    throw new Unsupported(
+      `the tensor '${matrix.name}' has the value ${large}, and fp16 ends at 65504`,
+      "Ask for precision fp32",
+    )
 }
 
 /** Reads a tensor of one row, such as a norm's weights. */

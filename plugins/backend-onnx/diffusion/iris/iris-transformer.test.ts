@@ -14,7 +14,7 @@ const cases = [
 const weights = "diffusion_pytorch_model.safetensors"
 
 /** The largest error of all cases. */
-const errorOf = (precision: "fp32" | "int8") => {
+const errorOf = (precision: "fp32" | "fp16" | "int8") => {
   const config = irisConfig(partConfig("iris", "transformer"))
   const tensors = expectedTensors("iris")
   return withPart(
@@ -60,6 +60,10 @@ const errorOf = (precision: "fp32" | "int8") => {
 describe("the default model's denoiser", () => {
   it("predicts what its recipe predicts, with and without references", async () => {
     expect(await errorOf("fp32")).toBeLessThan(1e-3)
+  })
+
+  it("predicts the same in 16 bits, which its weights fit", async () => {
+    expect(await errorOf("fp16")).toBeLessThan(1e-3)
   })
 
   it("stays near it in 8 bits", async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import { largestGap } from "../../testing/fixtures.ts"
-import type { Tensor } from "../model.ts"
+import type { ImageModel, Tensor } from "../model.ts"
 import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
 import { openFlux } from "./flux.ts"
 import { mapOf, patched, tokensOf, unpatched } from "./packing.ts"
@@ -35,28 +35,33 @@ const { picture, edit, kontext } = expectedJson<Expected>("flux")
 const unpacked = ({ data }: Tensor, [, channels, rows, columns]: readonly number[]): Tensor =>
   unpatched(mapOf(data, [1, 4 * channels!, rows! / 2, columns! / 2]))
 
-test("draws what FluxPipeline draws, and edits by strength", async () => {
-  await withModel(openFlux, diffusionFolder("flux"), async (model) => {
-    const { width, height, guidance } = picture
-    expect(largestGap(scheduled(model, picture, 3), picture.timesteps)).toBeLessThan(1e-3)
-    const condition = await model.encodePrompt(picture.prompt)
-    const noise = unpacked(tensors.floats("picture.noise"), model.latentShape(width, height))
-    const latents = await latentsOf(model, { ...picture, latents: noise, condition, guidance })
-    const packed = tokensOf(patched(latents))
-    expect(largestGap(packed.data, tensors.floats("picture.latents").data)).toBeLessThan(1e-3)
-    expect(gapInBytes(await model.decode(latents), tensors.floats("picture.rgb"))).toBeLessThan(
-      0.75,
-    )
+// the weights of these checkpoints fit 16 bits
+test.each(["fp32", "fp16"] as const)(
+  "draws what FluxPipeline draws, and edits by strength, in %s",
+  async (precision) => {
+    const drawing = async (model: ImageModel) => {
+      const { width, height, guidance } = picture
+      expect(largestGap(scheduled(model, picture, 3), picture.timesteps)).toBeLessThan(1e-3)
+      const condition = await model.encodePrompt(picture.prompt)
+      const noise = unpacked(tensors.floats("picture.noise"), model.latentShape(width, height))
+      const latents = await latentsOf(model, { ...picture, latents: noise, condition, guidance })
+      const packed = tokensOf(patched(latents))
+      expect(largestGap(packed.data, tensors.floats("picture.latents").data)).toBeLessThan(1e-3)
+      expect(gapInBytes(await model.decode(latents), tensors.floats("picture.rgb"))).toBeLessThan(
+        0.75,
+      )
 
-    let tiles = 0
-    const source = sourceIn("flux", "edit.source")
-    const { start } = await model.encodeSources([source], width, height, async () => void tiles++)
-    expect(tiles).toBe(1)
-    const begun = noised(start!, tensors.floats("edit.noise"), edit.sigmas[0]!)
-    const edited = await latentsOf(model, { ...edit, latents: begun, condition, guidance })
-    expect(gapInBytes(await model.decode(edited), tensors.floats("edit.rgb"))).toBeLessThan(0.75)
-  })
-})
+      let tiles = 0
+      const source = sourceIn("flux", "edit.source")
+      const { start } = await model.encodeSources([source], width, height, async () => void tiles++)
+      expect(tiles).toBe(1)
+      const begun = noised(start!, tensors.floats("edit.noise"), edit.sigmas[0]!)
+      const edited = await latentsOf(model, { ...edit, latents: begun, condition, guidance })
+      expect(gapInBytes(await model.decode(edited), tensors.floats("edit.rgb"))).toBeLessThan(0.75)
+    }
+    await withModel(openFlux, diffusionFolder("flux"), drawing, { precision })
+  },
+)
 
 test("sees a reference as FluxKontextPipeline does", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-kontext-"))

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import { largestGap } from "../../testing/fixtures.ts"
+import type { ImageModel } from "../model.ts"
 import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
 import { empiricalShift, openFlux2 } from "./flux2.ts"
 import {
@@ -25,30 +26,35 @@ const { picture, guided } = expectedJson<{
 }>("flux2")
 const latents = tensors.floats("picture.noise")
 
-test("draws what Flux2KleinPipeline draws, with none, one and three references", async () => {
-  await withModel(openFlux2, diffusionFolder("flux2"), async (model) => {
-    const { width, height } = picture
-    expect(largestGap(scheduled(model, picture, 3), picture.timesteps)).toBeLessThan(1e-3)
-    expect(model.latentShape(width, height)).toEqual(latents.dims)
-    expect(model.info.guidance).toBe("none")
-    const prompt = await model.encodePrompt(picture.prompt)
-    const pictures = [0, 1, 2].map((index) => sourceIn("flux2", `source.${index}`))
-    for (const [name, count] of [
-      ["picture", 0],
-      ["one", 1],
-      ["three", 3],
-    ] as const) {
-      let tiles = 0
-      const pause = async () => void tiles++
-      const sources = await model.encodeSources(pictures.slice(0, count), width, height, pause)
-      expect(tiles).toBe(count)
-      const condition = { ...prompt, ...sources.condition }
-      const drawn = await latentsOf(model, { ...picture, latents, condition })
-      const gap = gapInBytes(await model.decode(drawn), tensors.floats(`${name}.rgb`))
-      expect(gap).toBeLessThan(0.75)
+// the weights of these checkpoints fit 16 bits
+test.each(["fp32", "fp16"] as const)(
+  "draws what Flux2KleinPipeline draws, with none, one and three references, in %s",
+  async (precision) => {
+    const drawing = async (model: ImageModel) => {
+      const { width, height } = picture
+      expect(largestGap(scheduled(model, picture, 3), picture.timesteps)).toBeLessThan(1e-3)
+      expect(model.latentShape(width, height)).toEqual(latents.dims)
+      expect(model.info.guidance).toBe("none")
+      const prompt = await model.encodePrompt(picture.prompt)
+      const pictures = [0, 1, 2].map((index) => sourceIn("flux2", `source.${index}`))
+      for (const [name, count] of [
+        ["picture", 0],
+        ["one", 1],
+        ["three", 3],
+      ] as const) {
+        let tiles = 0
+        const pause = async () => void tiles++
+        const sources = await model.encodeSources(pictures.slice(0, count), width, height, pause)
+        expect(tiles).toBe(count)
+        const condition = { ...prompt, ...sources.condition }
+        const drawn = await latentsOf(model, { ...picture, latents, condition })
+        const gap = gapInBytes(await model.decode(drawn), tensors.floats(`${name}.rgb`))
+        expect(gap).toBeLessThan(0.75)
+      }
     }
-  })
-})
+    await withModel(openFlux2, diffusionFolder("flux2"), drawing, { precision })
+  },
+)
 
 test("is guided where the model is not distilled, one part in memory at a time", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-klein-"))

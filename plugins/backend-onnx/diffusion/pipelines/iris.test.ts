@@ -13,14 +13,15 @@ import { openIris, textEncoderId } from "./iris.ts"
 const patch = 16
 const tensors = expectedTensors("iris")
 
-describe("the pipeline of the default image model", () => {
+// the weights of its checkpoint fit 16 bits, those of the text encoder don't
+describe.each(["fp32", "fp16"] as const)("the default image model in %s", (precision) => {
   const graphs = mkdtempSync(join(tmpdir(), "rakit-iris-"))
   let model: ImageModel
   beforeAll(async () => {
     model = await openIris(diffusionFolder("iris"), {
       graphs,
       threads: 1,
-      precision: "fp32",
+      precision,
       offload: false,
       tileSize: 1024,
       adapters: [
@@ -38,7 +39,8 @@ describe("the pipeline of the default image model", () => {
 
   it("draws the canvas of its recipe by four Euler steps from the same noise", async () => {
     const condition = await model.encodePrompt("a red cat beside a tree")
-    expect(largestGap(condition.text!.data, tensors.floats("text").data)).toBeLessThan(1e-4)
+    const textGap = precision === "fp16" ? 0.01 : 1e-4
+    expect(largestGap(condition.text!.data, tensors.floats("text").data)).toBeLessThan(textGap)
     let z: Tensor = patchesOf(tensors.floats("picture.noise"), patch)
     const { info, tokensIn } = model
     const schedule = openSchedule(info.scheduler, {
@@ -52,7 +54,8 @@ describe("the pipeline of the default image model", () => {
       z = { dims: z.dims, data: schedule.next(z.data, data, step, noNoise).latents }
     }
     const canvas = pictureOf(z).data.map((value) => Math.min(1, Math.max(-1, value)))
-    expect(largestGap(canvas, tensors.floats("picture.canvas").data)).toBeLessThan(1e-3)
+    const canvasGap = precision === "fp16" ? 0.02 : 1e-3
+    expect(largestGap(canvas, tensors.floats("picture.canvas").data)).toBeLessThan(canvasGap)
   })
 
   it("has its text encoder as a part, which is no LoRA", () => {

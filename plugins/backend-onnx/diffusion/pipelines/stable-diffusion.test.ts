@@ -45,34 +45,41 @@ const drawn = async (
   return { dims, data: latents }
 }
 
-test("draws what StableDiffusionPipeline draws, and edits by strength", async () => {
-  const tensors = expectedTensors("sd")
-  const { picture } = expectedJson<Expected>("sd")
-  await withModel(openStableDiffusion, diffusionFolder("sd"), async (model) => {
-    const { prompt, width, height, steps } = picture
-    const conditions = await conditionsOf(model, prompt)
-    const noise = tensors.floats("picture.noise")
-    expect(model.latentShape(width, height)).toEqual(noise.dims)
-    const latents = await drawn(model, conditions, picture, noise)
-    expect(largestGap(latents.data, tensors.floats("picture.latents").data)).toBeLessThan(1e-3)
-    const rgb = tensors.floats("picture.rgb")
-    expect(gapInBytes(await model.decode(latents), rgb)).toBeLessThan(0.75)
-    const small = { width: width / 2, height: height / 2 }
-    expect(await model.preview!(latents, Math.max(small.width, small.height))).toMatchObject(small)
+// the weights of these checkpoints fit 16 bits
+test.each(["fp32", "fp16"] as const)(
+  "draws what StableDiffusionPipeline draws, and edits by strength, in %s",
+  async (precision) => {
+    const tensors = expectedTensors("sd")
+    const { picture } = expectedJson<Expected>("sd")
+    const drawing = async (model: ImageModel) => {
+      const { prompt, width, height, steps } = picture
+      const conditions = await conditionsOf(model, prompt)
+      const noise = tensors.floats("picture.noise")
+      expect(model.latentShape(width, height)).toEqual(noise.dims)
+      const latents = await drawn(model, conditions, picture, noise)
+      expect(largestGap(latents.data, tensors.floats("picture.latents").data)).toBeLessThan(1e-3)
+      const rgb = tensors.floats("picture.rgb")
+      expect(gapInBytes(await model.decode(latents), rgb)).toBeLessThan(0.75)
+      const small = { width: width / 2, height: height / 2 }
+      expect(await model.preview!(latents, Math.max(small.width, small.height))).toMatchObject(
+        small,
+      )
 
-    let tiles = 0
-    const source = sourceIn("sd", "edit.source")
-    const { start } = await model.encodeSources([source], width, height, async () => void tiles++)
-    expect(tiles).toBe(1)
-    const schedule = openSchedule(model.info.scheduler, { steps, tokens: 1 })
-    // a strength of 0.7 runs the last 2 of 4 steps
-    const first = 2
-    const { data } = tensors.floats("edit.noise")
-    const begun = { dims: noise.dims, data: schedule.noised(start!.data, data, first) }
-    const edited = await drawn(model, conditions, picture, begun, { first })
-    expect(gapInBytes(await model.decode(edited), tensors.floats("edit.rgb"))).toBeLessThan(0.75)
-  })
-})
+      let tiles = 0
+      const source = sourceIn("sd", "edit.source")
+      const { start } = await model.encodeSources([source], width, height, async () => void tiles++)
+      expect(tiles).toBe(1)
+      const schedule = openSchedule(model.info.scheduler, { steps, tokens: 1 })
+      // a strength of 0.7 runs the last 2 of 4 steps
+      const first = 2
+      const { data } = tensors.floats("edit.noise")
+      const begun = { dims: noise.dims, data: schedule.noised(start!.data, data, first) }
+      const edited = await drawn(model, conditions, picture, begun, { first })
+      expect(gapInBytes(await model.decode(edited), tensors.floats("edit.rgb"))).toBeLessThan(0.75)
+    }
+    await withModel(openStableDiffusion, diffusionFolder("sd"), drawing, { precision })
+  },
+)
 
 test("draws what a model draws that takes its guidance, with noise on the way", async () => {
   const tensors = expectedTensors("lcm")

@@ -41,8 +41,11 @@ export const openAutoencoder = async (
       name: `vae ${half}`,
       path,
       key: ["vae", half, vaeGraphVersion, config],
-      // it has few linear layers, and their errors would show
-      build: (building, progress) => build({ ...building, precision: "fp32" }, config, progress),
+      // it has few linear layers, and the errors of 8 bits would show
+      build: (building, progress) => {
+        const precision = building.precision === "fp16" ? "fp16" : "fp32"
+        build({ ...building, precision }, config, progress)
+      },
     }
     return parts.open(graph)
   }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import type { Precision } from "../../../onnx/linear.ts"
 import type { Condition, ImageModel, OpenImageModel, Pixels, Tensor } from "../../model.ts"
 import { openSchedule } from "../../schedulers/open-schedule.ts"
 import { expectedTensors } from "../../transformers/testing/run-part.ts"
@@ -11,19 +12,19 @@ export interface Steps {
   readonly sigmas: readonly number[]
 }
 
-/** Opens a fixture's folder in 32 bits, runs `use`, and closes the model. */
+/** Opens a fixture's folder, in 32 bits by default, runs `use`, and closes the model. */
 export const withModel = async <A>(
   open: OpenImageModel,
   folder: string,
   use: (model: ImageModel) => Promise<A>,
-  options: { readonly offload?: boolean } = {},
+  options: { readonly offload?: boolean; readonly precision?: Precision } = {},
 ): Promise<A> => {
   const graphs = mkdtempSync(join(tmpdir(), "rakit-pipelines-"))
   try {
     const model = await open(folder, {
       graphs,
       threads: 1,
-      precision: "fp32",
+      precision: options.precision ?? "fp32",
       offload: options.offload === true,
       tileSize: 1024,
       adapters: [],
