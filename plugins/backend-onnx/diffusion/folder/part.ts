@@ -81,7 +81,8 @@ export class Parts {
     if (known) return known
     if (this.host.offload) await this.close()
     this.host.progress(`loading ${name}`)
-    const session = await openSession(join(folder, graphFile), this.host.threads)
+    const { threads } = this.host
+    const session = await openSession(join(folder, graphFile), threads, { memoryPattern: false })
     this.sessions.set(name, session)
     return session
   }
