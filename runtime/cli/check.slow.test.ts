@@ -20,3 +20,22 @@ it("has a line for each model that serves less than config promises", async () =
     "The model 'small' serves a window of 8,192 tokens instead of 81,920.",
   ])
 })
+
+it("names the precision of a model's weights, as the list of models does, and refuses others", async () => {
+  const entry = (precision: string) =>
+    `{ id: drawing, task: image, backend: onnx, limits: { contextTokens: 77 }, options: { precision: ${precision} }, sources: [{ url: "file:///nowhere" }] }`
+  const fileOf = (precision: string) => {
+    const file = join(folder, `${precision}.yaml`)
+    writeFileSync(file, `plugins: { backend-onnx: {} }\nmodels: [${entry(precision)}]\n`)
+    return file
+  }
+  const checked = await runCli(["check", fileOf("fp16")])
+  expect(checked).toMatchObject({ code: 0 })
+  expect(checked.stdout).toMatch(/^model +task +backend +precision /m)
+  expect(checked.stdout).toMatch(/^drawing +image +onnx +fp16 /m)
+  const listed = await runCli(["models", "list", "-c", fileOf("fp16")])
+  expect(listed.stdout).toMatch(/^drawing +image +onnx +fp16 +not pulled/m)
+  const refused = await runCli(["check", fileOf("fp8")])
+  expect(refused.code).not.toBe(0)
+  expect(refused.stderr).toMatch(/options\.precision.*"fp16"/s)
+})

@@ -8,7 +8,7 @@ import type { AssembledDeployment } from "../boot/assemble.ts"
 import { originOf } from "../boot/models.ts"
 import { describeModels, shortfall } from "../boot/served-models.ts"
 import type { ModelFilesStore } from "../services/model-files/model-files.ts"
-import { formatTable } from "./table.ts"
+import { formatTable, precisionOf } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
 
 const pluginRows = (deployment: AssembledDeployment) =>
@@ -77,6 +77,7 @@ const modelRow =
       id,
       entry.task,
       entry.backend,
+      precisionOf(entry),
       // unknown as long as the model's files are not here
       isKnown ? String(contextTokens) : `${contextTokens} (promised)`,
       maxOutputTokens ? `${maxOutputTokens} (${byDefault})` : "-",
@@ -115,7 +116,10 @@ export const describeDeployment = (
     ]),
     "MODELS AND METERS",
     formatTable([
-      ["model", "task", "backend", "window", "max_tokens (default)", "price", "from", "sources"],
+      [
+        ...["model", "task", "backend", "precision", "window"],
+        ...["max_tokens (default)", "price", "from", "sources"],
+      ],
       ...resolve(deployment.container, Tokens.catalogue).entries.flatMap(
         modelRow(deployment, known),
       ),

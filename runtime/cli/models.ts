@@ -8,7 +8,7 @@ import { filesOf } from "../boot/open-models.ts"
 import { makePullProgress } from "../progress.ts"
 import { lockFileName, openSourceLock } from "../services/model-files/store/source-lock.ts"
 import { pullVerified } from "../services/model-files/verified-pull.ts"
-import { formatTable } from "./table.ts"
+import { formatTable, precisionOf } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
 
 type Files = Pick<ModelEntry, "id" | "sources">
@@ -39,11 +39,12 @@ export const listModels = ({ config }: Options) =>
   withDeployment(config, (deployment) =>
     Effect.gen(function* () {
       const files = deployment.modelFiles
-      const row = ({ task, backend }: ModelEntry, { id, sources }: Files) =>
+      const row = ({ task, backend, options }: ModelEntry, { id, sources }: Files) =>
         Effect.map(sources.length ? files.find(sources) : Effect.succeed(undefined), (found) => [
           id,
           task,
           backend,
+          precisionOf({ options }),
           found
             ? `${(found.bytes / 2 ** 20).toFixed(1)} MB`
             : sources.length
@@ -57,7 +58,7 @@ export const listModels = ({ config }: Options) =>
           row(entry, own),
         ),
       )
-      const heading = ["MODEL", "TASK", "BACKEND", "FILES", "FROM", "WHERE"]
+      const heading = ["MODEL", "TASK", "BACKEND", "PRECISION", "FILES", "FROM", "WHERE"]
       print(deployment, formatTable([heading, ...rows.flat()]))
     }),
   )
