@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url"
-import { Command, Option } from "commander"
+import { Command, InvalidArgumentError, Option } from "commander"
 import { addConfiguredCommands, addPluginCommands } from "./cli/plugin-commands.ts"
 import { version } from "./version.ts"
 
@@ -40,6 +40,34 @@ const addBackup = (program: Command): void => {
     .requiredOption("-f, --from <folder>", "what `rakit backup` wrote")
     .action(async (file, { config, from }) =>
       (await import("./cli/restore.ts")).restore(config ?? file, from),
+    )
+}
+
+const addStorage = (program: Command): void => {
+  program
+    .command("storage")
+    .description("Blobs: files, results of batches, documents.")
+    .command("copy")
+    .description(
+      "Copies the blobs of one deployment's storage to that of another, as from disk to S3, and compares each by length and digest. Works beside a running server. Run again, it goes on where it was, and copies what is new.",
+    )
+    .argument("<from>", "config file whose storage is read")
+    .argument("<to>", "config file whose storage is written; no server uses it yet")
+    .addOption(
+      new Option("-p, --parallel <count>", "blobs at once, 1 to 64")
+        .default(8)
+        .argParser((text) => {
+          const count = /^\d{1,2}$/.test(text) ? Number(text) : 0
+          if (count >= 1 && count <= 64) return count
+          throw new InvalidArgumentError("Expected a whole number from 1 to 64.")
+        }),
+    )
+    .option("--verify", "compare all blobs again, also those that an earlier run compared", false)
+    .option("--overwrite", "replace other blobs of the target under the same keys", false)
+    .option("--journal <file>", "what was copied (default: in the data folder of <from>)")
+    .option("--json", "print the result as JSON", false)
+    .action(async (from, to, options) =>
+      (await import("./cli/storage-copy.ts")).copyStorage(from, to, options),
     )
 }
 
@@ -165,6 +193,7 @@ export const makeCli = (): Command => {
   addLedger(program)
   addPluginCommands(program, starter)
   addBackup(program)
+  addStorage(program)
   withConfigArgument(
     program
       .command("fsck")

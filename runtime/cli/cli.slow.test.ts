@@ -34,7 +34,7 @@ describe("rakit --help", () => {
       return [command.name(), ...command.commands.flatMap(visit)]
     }
     expect(visit(makeCli()).join(" ")).toBe(
-      "rakit serve check models list pull verify keys create list revoke hash ledger verify report batch run retrieval audit backup restore fsck replay migrate",
+      "rakit serve check models list pull verify keys create list revoke hash ledger verify report batch run retrieval audit backup restore storage copy fsck replay migrate",
     )
   })
 

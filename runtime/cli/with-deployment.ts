@@ -9,32 +9,44 @@ import type { Mask } from "../config/mask.ts"
 import { makeLog } from "../services/log.ts"
 import { errorOf, refuse } from "./refuse.ts"
 
+/** Hides what came from the environment of any of them. */
+const joined = (masks: readonly Mask[]): Mask => ({
+  text: (text) => masks.reduce((hidden, mask) => mask.text(hidden), text),
+  line: (line) => masks.reduce((hidden, mask) => mask.line(hidden), line),
+})
+
 /**
- * Assembles the deployment for one command, runs `work`, and closes everything. Exits with 1 and
- * the reason on failure.
+ * Assembles the deployments of these config files for one command, runs `work`, and closes
+ * everything. Exits with 1 and the reason on failure.
  */
-export const withDeployment = async <A, E>(
-  file: string,
-  work: (deployment: AssembledDeployment) => Effect.Effect<A, E, Scope.Scope>,
+export const withDeployments = async <A, E>(
+  files: readonly string[],
+  work: (deployments: readonly AssembledDeployment[]) => Effect.Effect<A, E, Scope.Scope>,
 ): Promise<A> => {
-  let mask: Mask | undefined
-  const program = Effect.scoped(
+  const masks: Mask[] = []
+  const mask = joined(masks)
+  const assembled = (file: string) =>
     Effect.gen(function* () {
       const config = yield* Effect.try({
         try: () => loadConfig(file, process.env),
         catch: (cause) => cause as Error,
       })
-      mask = config.mask
-      const write = (line: string) => void process.stderr.write(config.mask.line(line))
+      masks.push(config.mask)
+      const write = (line: string) => void process.stderr.write(mask.line(line))
       const log = makeLog({ level: "warn", destination: { write } })
-      const deployment = yield* assemble(config, "command", log)
-      return yield* work(deployment)
-    }),
-  )
+      return yield* assemble(config, "command", log)
+    })
+  const program = Effect.scoped(Effect.flatMap(Effect.forEach(files, assembled), work))
   const exit = await Effect.runPromiseExit(program)
   if (Exit.isFailure(exit)) return refuse(errorOf(exit), mask)
   return exit.value
 }
+
+/** The same for one config file. */
+export const withDeployment = <A, E>(
+  file: string,
+  work: (deployment: AssembledDeployment) => Effect.Effect<A, E, Scope.Scope>,
+): Promise<A> => withDeployments([file], ([deployment]) => work(deployment!))
 
 /**
  * Returns the data folder. On a fresh deployment the plugins would create empty data, which is
