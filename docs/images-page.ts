@@ -5,8 +5,10 @@ import { table } from "./table.ts"
 interface PartSize {
   /** Matrices of linear layers, in blocks of 32. */
   readonly linear: number
-  /** Kernels of convolutions, 32 bits. */
+  /** Kernels of convolutions, 16 bits. */
   readonly kernels?: number
+  /** In 32 bits in all precisions but fp16. */
+  readonly isFine?: true
   /** Tables that tokens are looked up in, 8 bits. */
   readonly tables?: number
   /** A table of positions, which the engine makes again. */
@@ -22,7 +24,7 @@ interface ImageShape {
 const clipL: PartSize = { linear: 85, tables: 38 }
 const t5: PartSize = { linear: 4630, tables: 132 }
 const sd3: PartSize = { linear: 2243, unkept: 226 }
-const vae: PartSize = { linear: 2, kernels: 82 }
+const vae: PartSize = { linear: 2, kernels: 82, isFine: true }
 
 /** Counted by diffusers and transformers, by the names of the files in config/models. */
 export const imageShapes: Readonly<Record<string, ImageShape>> = {
@@ -60,10 +62,11 @@ export const imageFiles: readonly string[] = readyMadeFiles.filter(
 const million = 1e6
 const parametersOf = ({ linear, kernels = 0, tables = 0, unkept = 0 }: PartSize) =>
   linear + kernels + tables + unkept
-const weightsOf = ({ linear, kernels = 0, tables = 0 }: PartSize, bits: 4 | 8 | 16) =>
-  bits === 16
-    ? 2 * (linear + kernels + tables)
-    : linear * (bits / 8 + 4 / 32) + kernels * 4 + tables
+const weightsOf = ({ linear, kernels = 0, tables = 0, isFine }: PartSize, bits: 4 | 8 | 16) => {
+  if (bits === 16) return 2 * (linear + kernels + tables)
+  if (isFine) return 4 * (linear + kernels + tables)
+  return linear * (bits / 8 + 4 / 32) + kernels * 2 + tables
+}
 
 const figuresOf = (file: string) => {
   const { parts, numberBytes } = imageShapes[file.replace(/\.yaml$/, "")]!
@@ -106,5 +109,5 @@ export const imagesSection = (): string => `## Images
 
 ${table(["include", "model", "licence", "for", "tokens of a prompt", "download", "weights in memory, fp16", "int8", "int4", "largest part (`offload: true`), fp16, int8 and int4"], imageFiles.map(row))}
 
-They need endpoint-images, and \`price: {image: ..}\` where calls are billed. In int8 and int4 matrices are kept in blocks of 32 numbers with a scale each, tables in 8 bits, kernels of convolutions in 32; in fp16 all of them in 16 bits. The files are read in the layout of diffusers. With \`offload: true\` one part is in memory at a time, and each picture loads them again. Memory is computed from the parameters; the numbers of a picture on its way come on top. These models were not run here: what was tested are tiny checkpoints of their classes.
+They need endpoint-images, and \`price: {image: ..}\` where calls are billed. In int8 and int4 matrices are kept in blocks of 32 numbers with a scale each, tables in 8 bits, kernels of convolutions in 16, the VAE in 32; in fp16 all of them in 16 bits. The files are read in the layout of diffusers. With \`offload: true\` one part is in memory at a time, and each picture loads them again. Memory is computed from the parameters; the numbers of a picture on its way come on top. These models were not run here: what was tested are tiny checkpoints of their classes.
 `

@@ -101,7 +101,7 @@ const ImageOptions = Schema.Struct({
   precision: precisionOf<Precision>(
     ["auto", "int8", "int4", "fp16", "fp32"],
     "auto",
-    "How weights are kept: those of linear layers as the model's family is best served, in 8 bits or in 4 (others in 32), all in 16, or all in 32 for reference.",
+    "How weights are kept: as the model's family is best served; matrices in 8 bits or in 4, with kernels of convolutions in 16 and the VAE in 32; all in 16; or all in 32 for reference.",
   ),
   offload: Schema.Boolean.annotate({
     default: false,

@@ -11,6 +11,12 @@ export interface Convolution {
   readonly pads?: readonly [number, number, number, number]
 }
 
+/** No convolution takes blocks: where a model's matrices have 8 or 4 bits, its kernels have 16. */
+const keptKernels = (building: PartBuilding): PartBuilding =>
+  building.precision === "int8" || building.precision === "int4"
+    ? { ...building, precision: "fp16" }
+    : building
+
 /** Convolution of `x [1,inputs,H,W]` by `name.weight`, plus `name.bias`: `[1,outputs,H,W]`. */
 export const conv2d = (
   building: PartBuilding,
@@ -19,7 +25,7 @@ export const conv2d = (
   { inputs, outputs, kernel = 3, stride = 1, pads }: Convolution,
 ): Value => {
   const around = (kernel - 1) >> 1
-  const weight = table(building, `${name}.weight`, outputs, inputs, kernel, kernel)
+  const weight = table(keptKernels(building), `${name}.weight`, outputs, inputs, kernel, kernel)
   return building.graph.node("Conv", [x, weight, vector(building, `${name}.bias`, outputs)], {
     attributes: {
       kernel_shape: [kernel, kernel],

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { InferenceSession } from "onnxruntime-node"
@@ -51,6 +51,20 @@ test.each(parts.map((part) => [part.name, part] as const))(
     // measured: 0.001 to 0.005, 0.05 to 0.1 and 0.5 to 1
     for (const [i, bound] of [0.01, 0.2, 2].entries()) expect(errors[i]).toBeLessThan(bound)
     expect(errors[0]).toBeGreaterThan(0)
+  },
+)
+
+test.each(parts.map((part) => [part.name, part] as const))(
+  "%s takes less room in fewer bits, its convolutions included",
+  async (_, part) => {
+    const bytesIn = (precision: Precision) =>
+      withGraph(part, precision, async (folder) => statSync(join(folder, "weights.bin")).size)
+    const exact = await bytesIn("fp32")
+    const half = await bytesIn("fp16")
+    expect(half).toBeLessThan(0.52 * exact)
+    const eight = await bytesIn("int8")
+    expect(eight).toBeLessThan(half)
+    expect(await bytesIn("int4")).toBeLessThan(eight)
   },
 )
 

@@ -32,7 +32,7 @@ import type {
 import { pixelsOf, planesOf } from "./pictures.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-const graphVersion = 1
+const graphVersion = 2
 
 // what the denoiser was trained with; longer prompts are cut
 const mostTokens = 64

@@ -6,7 +6,7 @@ import { spatialTransformer } from "./spatial-transformer.ts"
 import type { UnetConfig, UnetLevel } from "./unet-config.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const unetGraphVersion = 1
+export const unetGraphVersion = 2
 
 /** A map and the number of its channels. */
 interface Channels {
