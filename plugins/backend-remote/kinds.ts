@@ -51,6 +51,16 @@ export const kindNames = [
 ] as const
 export type KindName = (typeof kindNames)[number]
 
+/** Forms of answers beside JSON, by the style of a server: others have no field for them. */
+export const formsOf = {
+  vllm: ["regex", "grammar", "choice"],
+  sglang: ["regex", "choice"],
+  tgi: ["regex"],
+  llamacpp: ["choice"],
+  rakit: ["regex", "grammar", "choice"],
+} as const satisfies Readonly<Record<string, readonly Feature[]>>
+export type FormStyle = keyof typeof formsOf
+
 /** How servers of one kind are asked, and what they keep of a request. */
 export interface Kind {
   readonly keeps: readonly Feature[]
@@ -63,7 +73,8 @@ export interface Kind {
   readonly repetitionPenalty?: "repeat_penalty"
   /** `nucleus`: `top_p` must be below 1, so 1 is left out. */
   readonly topP?: "nucleus"
-  readonly forms?: "vllm" | "sglang" | "rakit"
+  /** How it takes forms that OpenAI's API has none for, and JSON; absent: as OpenAI does. */
+  readonly forms?: FormStyle
   /** It charges reasoning that it does not send. */
   readonly hidesReasoning?: true
   /** Usage in every chunk, so that a call that is cut is metered exactly. */
@@ -113,7 +124,7 @@ const rerank = { path: "v1/rerank", documents: "documents" } as const
 
 /** Presets; an upstream's `keeps` and `lacks` correct them for its version and model. */
 export const kinds: Readonly<Record<KindName, Kind>> = {
-  compatible: { keeps: openai, maxTokens: "max_tokens", rerank, picture: inAnswer },
+  compatible: { keeps: openai, maxTokens: "max_tokens", rerank, picture: inAnswer, forms: "vllm" },
   // its older image models know no output_format, its newer ones no response_format
   openai: {
     keeps: [...openai, "image_edits", "partial_images"],
@@ -131,7 +142,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     picture: asPng,
   },
   sglang: {
-    keeps: [...openai, ...sampling, ...diffusion, "regex", "thinking"],
+    keeps: [...openai, ...sampling, ...diffusion, "regex", "choice", "thinking"],
     maxTokens: "max_tokens",
     neutral: { top_k: -1, min_p: 0, repetition_penalty: 1 },
     forms: "sglang",
@@ -139,9 +150,10 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     picture: asPng,
   },
   tgi: {
-    keeps: ["seed", "frequency_penalty", "tools", "tool_choice", "json_object", "json_schema"],
+    keeps: ["seed", "frequency_penalty", "tools", "tool_choice", "json_schema", "regex"],
     maxTokens: "max_tokens",
     topP: "nucleus",
+    forms: "tgi",
     rerank,
   },
   tei: {
@@ -157,9 +169,11 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
       "logprobs",
       "tool_choice",
       "parallel_tool_calls",
+      "choice",
       "thinking",
     ],
     maxTokens: "max_tokens",
+    forms: "llamacpp",
     forcesOneTool: true,
     neutral: { top_k: 0, min_p: 0, repeat_penalty: 1 },
     repetitionPenalty: "repeat_penalty",

@@ -2,7 +2,7 @@ import { Result, Schema, SchemaIssue } from "effect"
 import { withDefault } from "../../core/decode.ts"
 import type { Json } from "../../core/json.ts"
 import type { TaskName } from "../../core/ports/model.ts"
-import { features, kindNames } from "./kinds.ts"
+import { type Feature, features, formsOf, kindNames, kinds } from "./kinds.ts"
 
 const ms = (least: number, most: number, byDefault: number, description: string) =>
   withDefault(
@@ -101,6 +101,11 @@ const ChatOptions = Schema.Struct({
     true,
     "Send prompts with the same beginning to the same upstream, whose prefix cache has it.",
   ),
+  formChecks: withDefault(
+    Schema.Literals(["fail", "retry", "off"]),
+    "fail",
+    "An answer that breaks its JSON Schema or pattern fails; is held back and tried again; or passes.",
+  ),
 })
 
 const EmbedOptions = Schema.Struct({
@@ -144,13 +149,23 @@ const entryOptions: Partial<Record<TaskName, Schema.Top>> = {
 }
 export type SharedOptions = typeof RerankOptions.Type
 export type RemoteOptions = SharedOptions &
-  Partial<Pick<typeof ChatOptions.Type, "affinity">> &
+  Partial<Pick<typeof ChatOptions.Type, "affinity" | "formChecks">> &
   Partial<Pick<typeof EmbedOptions.Type, "dimensions" | "space" | "instructionTemplate">>
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 const namesOf = ({ upstreams }: RemoteOptions) =>
   upstreams.map(({ name }, index) => name ?? `u${index + 1}`)
+
+/** A form that a server is said to keep, but that there is no field for: it would be dropped. */
+const unknownForms = ({ kind, keeps }: UpstreamOptions): readonly string[] => {
+  const { forms } = kinds[kind]
+  const known: readonly Feature[] = forms === undefined ? [] : formsOf[forms]
+  return keeps
+    .filter((feature) => formsOf.rakit.some((form) => form === feature))
+    .filter((feature) => !known.includes(feature))
+    .map((feature) => `keeps: servers of the kind ${kind} have no field for ${feature}`)
+}
 
 /** Decodes the options of an entry; a text says what is wrong with them. */
 export const decodeOptions = (task: TaskName, options: Json): RemoteOptions | string => {
@@ -165,6 +180,8 @@ export const decodeOptions = (task: TaskName, options: Json): RemoteOptions | st
   const { upstreams, fallback } = decoded.success
   if (upstreams.length + fallback.length === 0)
     return "options.upstreams: must name at least one server, or fallback a model"
+  const unknown = upstreams.flatMap(unknownForms)[0]
+  if (unknown !== undefined) return `options.upstreams: ${unknown}`
   const names = namesOf(decoded.success)
   const twice = names.find((name, index) => names.indexOf(name) < index)
   return twice === undefined

@@ -31,6 +31,7 @@ export interface RemoteModel {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: UpstreamMetrics
+  readonly workers: Workers
   /** Where a tokenizer is named. */
   readonly counter: OwnCounter | undefined
   readonly attempts: ReturnType<typeof makeAttempts>
@@ -55,7 +56,7 @@ export const openRemoteModel = (
     const metrics = metricsOf(id)
     metrics.watch(upstreams)
     const attempts = makeAttempts({ model: id, retries: options.retries, clock, log, metrics })
-    return { id, options, upstreams, clock, log, metrics, counter, attempts }
+    return { id, options, upstreams, clock, log, metrics, workers, counter, attempts }
   })
 
 /** What an upstream reports is not what is charged. */

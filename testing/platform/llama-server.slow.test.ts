@@ -211,6 +211,19 @@ describe.skipIf(missing.length > 0)(`llama.cpp's server${reason}`, { timeout: 12
     expect([new Ajv().validate(schema, answer), choices[0]?.finish_reason]).toEqual([true, "stop"])
   })
 
+  it("keeps a choice", async () => {
+    const choices = ["a cat", 'a "dog"\n']
+    const ask = {
+      ...greedy,
+      messages: said("Which animal barks?"),
+      structured_outputs: { choice: choices },
+    }
+    const answer = await client.chat.completions.create(
+      ask as OpenAI.ChatCompletionCreateParamsNonStreaming,
+    )
+    expect(choices).toContain(answer.choices[0]?.message.content)
+  })
+
   it.each([
     ["n", { n: 2 }],
     // its template would leave them out of the prompt

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { stringify } from "yaml"
 import type { BadWay } from "../../plugins/backend-remote/testing/bad-way.ts"
 import { badWays } from "../../plugins/backend-remote/testing/bad-ways.ts"
+import { greyPng } from "../../plugins/backend-remote/testing/grey-png.ts"
 import {
   begin,
   chunk,
@@ -43,7 +44,7 @@ const entry = (id: string, options: object) => ({
   task: "chat",
   backend: "remote",
   limits: { contextTokens: 4096, maxOutputTokens: 512 },
-  capabilities: ["chat", "tool_use"],
+  capabilities: ["chat", "tool_use", "structured_output"],
   price: { input: 1000, output: 2000 },
   options: { healthIntervalMs: 200, ejectAfter: 1000, ...options },
 })
@@ -180,12 +181,33 @@ it("usage that the named tokenizer speaks against is not charged", async () => {
   // the prompt with its tool and template, and the words, by any tokenizer
   expect(Number(row.cost_micros)).toBeGreaterThan(15 * 1_000 + 3 * 2_000)
   expect(Number(row.cost_micros)).toBeLessThan(80 * 1_000 + 20 * 2_000)
-  const { stdout, stderr } = platform.output()
-  expect(stdout + stderr).toMatch(/4000 and 60 tokens, counted here \d+ and \d+/)
+  expect(Object.values(platform.output()).join()).toMatch(
+    /4000 and 60 tokens, counted here \d+ and \d+/,
+  )
   const metrics = await (await fetch(`${platform.url}/metrics`)).text()
   expect(metrics).toMatch(
     /rakit_upstream_usage_corrected_total\{model_name="counted",upstream="u1"\} 1/,
   )
+})
+
+it("an answer that breaks its schema fails by name, and costs nothing", async () => {
+  const schema = { type: "object", properties: { age: { type: "integer", minimum: 0 } } }
+  const create = (text: string) => {
+    upstream.play(stream(say(text), chunk({}, "stop"), usageOf(5, 2), "[DONE]"))
+    return client.chat.completions.create({
+      model: "slow",
+      messages: [{ role: "user", content: "How old?" }],
+      response_format: { type: "json_schema", json_schema: { name: "x", strict: true, schema } },
+    })
+  }
+  expect((await create('{"age":3}')).choices[0]?.message.content).toBe('{"age":3}')
+  await expect(create('{"age":-3}')).rejects.toMatchObject({
+    code: "backend_error",
+    message: expect.stringMatching(/it breaks the minimum of response_format at \/age/),
+  })
+  expect(await lastCall()).toMatchObject({ state: "voided" })
+  const metrics = await (await fetch(`${platform.url}/metrics`)).text()
+  expect(metrics).toMatch(/rakit_upstream_requests_total\{[^}]*outcome="mismatch"\} [1-9]/)
 })
 
 it("a client that leaves is charged for what came, and the upstream is left", async () => {
@@ -215,11 +237,7 @@ it("a client that leaves is charged for what came, and the upstream is left", as
 })
 
 it("draws at an upstream, says what it ignored, and refuses what the client itself asks", async () => {
-  const picture = await sharp({
-    create: { width: 64, height: 64, channels: 3, background: "red" },
-  })
-    .png()
-    .toBuffer()
+  const picture = greyPng(64, 64)
   upstream.play(json({ created: 1, data: [{ b64_json: picture.toString("base64") }] }))
   const ask = { model: "pictures", prompt: "a red square", size: "64x64" as never }
   const { data } = await client.images.generate(ask)

@@ -6,8 +6,9 @@ import type {
 } from "../../../core/ports/model.ts"
 import { failure } from "../upstream/failure.ts"
 import { errorText } from "../upstream/status-failure.ts"
+import { checkForm, formChecks } from "./chat-form.ts"
 import type { ChatUsage } from "./chat-usage.ts"
-import { callableTools } from "./chat-wishes.ts"
+import type { FormCheck } from "./form-check-job.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 const isFields = (value: unknown): value is Fields =>
@@ -17,15 +18,29 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
 
 const garbled = (message: string) => failure("garbled", message)
 
+/** In lower case: OpenAI's, TGI's, Mistral's, and those that proxies of other APIs let through. */
 const reasons: Readonly<Record<string, FinishReason>> = {
   stop: "stop",
-  length: "length",
-  tool_calls: "tool_calls",
-  function_call: "tool_calls",
-  content_filter: "content_filter",
-  // TGI's
   eos_token: "stop",
   stop_sequence: "stop",
+  end_turn: "stop",
+  length: "length",
+  max_tokens: "length",
+  model_length: "length",
+  tool_calls: "tool_calls",
+  function_call: "tool_calls",
+  tool_use: "tool_calls",
+  content_filter: "content_filter",
+  safety: "content_filter",
+  refusal: "content_filter",
+}
+
+/** An answer that ended for a reason that nobody knows may be half of one. */
+const toReason = (reason: string): FinishReason => {
+  const known = reasons[reason.toLowerCase()]
+  if (known) return known
+  const shown = reason.slice(0, 40).replace(/[^a-z0-9_ -]/gi, "?")
+  throw failure("cut", `the answer ended for the reason '${shown}'`)
 }
 
 const maxCalls = 128
@@ -48,6 +63,8 @@ interface Draft {
   text: string
   reasoning: string
   finish: FinishReason | undefined
+  /** What another Rakit says of a document that it closed. */
+  isWhole: boolean | undefined
 }
 
 /**
@@ -75,6 +92,7 @@ export class ChatAnswer {
       text: "",
       reasoning: "",
       finish: undefined,
+      isWhole: undefined,
     }))
   }
 
@@ -113,6 +131,12 @@ export class ChatAnswer {
     return listOf(chunk.choices).flatMap((choice) => this.choice(choice))
   }
 
+  /** What there is to check of the whole answers, when `end` was called. */
+  checks(): readonly FormCheck[] {
+    const answers = this.drafts.map((draft) => ({ ...draft, calls: [...draft.calls.values()] }))
+    return formChecks(this.request, answers)
+  }
+
   /** The finishes, once the stream has ended. Throws where an answer is not what was asked for. */
   end(): readonly ChatEvent[] {
     return this.drafts.flatMap((draft, answer): readonly ChatEvent[] => {
@@ -120,30 +144,14 @@ export class ChatAnswer {
       if (draft.finish === undefined) throw failure("cut", "the answer has no end")
       const of = answer > 0 ? { answer } : {}
       const blank = withoutArguments(draft).map((event) => ({ ...event, ...of }))
-      this.check(draft)
-      return [...blank, { type: "finish", reason: draft.finish, ...of }]
+      const calls = [...draft.calls.values()]
+      if (calls.length > 0 && draft.finish === "stop") draft.finish = "tool_calls"
+      if (calls.length === 0 && draft.finish === "tool_calls") draft.finish = "stop"
+      checkForm(this.request, { ...draft, calls })
+      const { isWhole } = draft
+      const closed = isWhole !== undefined && { isWhole }
+      return [...blank, { type: "finish", reason: draft.finish, ...closed, ...of }]
     })
-  }
-
-  /** What the model wrote, with reasoning left out. */
-  private check({ calls, text, finish }: Draft): void {
-    const { request } = this
-    const names = callableTools(request).map(({ name }) => name)
-    if (finish === "length" || finish === "content_filter") return
-    for (const call of calls.values()) {
-      if (!names.includes(call.name)) throw garbled("it called a tool that it was not given")
-      if (!isJson(call.arguments)) throw garbled("the arguments of a call are not JSON")
-    }
-    const { toolChoice, responseFormat } = request
-    const isForced = toolChoice === "required" || typeof toolChoice === "object"
-    if (isForced && names.length > 0 && calls.size === 0)
-      throw garbled("it called no tool, though it had to")
-    if (calls.size > 0 || !responseFormat) return
-    const isKept =
-      responseFormat.type === "choice"
-        ? responseFormat.choices.includes(text)
-        : !responseFormat.type.startsWith("json") || isJson(text)
-    if (!isKept) throw garbled("the answer has not the form that was asked for")
   }
 
   private choice(choice: unknown): readonly ChatEvent[] {
@@ -156,8 +164,9 @@ export class ChatAnswer {
     const events = isFields(choice.delta) ? this.delta(draft, choice.delta, choice.logprobs) : []
     const reason = choice.finish_reason
     if (typeof reason === "string" && reason !== "") {
-      if (reason === "abort" || reason === "error") throw failure("cut", "it gave the answer up")
-      draft.finish = reasons[reason] ?? "stop"
+      draft.finish = toReason(reason)
+      const { document_complete } = choice
+      if (typeof document_complete === "boolean") draft.isWhole = document_complete
     }
     if (this.usage.leastTokens() > this.mostPieces) this.isOverlong = true
     return events.map((event) => ({ ...event, ...answer }))
@@ -229,12 +238,3 @@ const withoutArguments = ({ calls, finish }: Draft): readonly ChatEvent[] =>
         call.arguments = "{}"
         return [{ type: "toolCall", index, argumentsDelta: "{}" }]
       })
-
-const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}

@@ -1,6 +1,6 @@
 import type { Json } from "../../../core/json.ts"
 import type { ChatMessage, ChatRequest, Part, ResponseFormat } from "../../../core/ports/model.ts"
-import type { Kind } from "../kinds.ts"
+import type { FormStyle, Kind } from "../kinds.ts"
 import type { Upstream } from "../upstream/upstream.ts"
 import { callableTools } from "./chat-wishes.ts"
 
@@ -85,31 +85,63 @@ const toTools = (request: ChatRequest, { forcesOneTool }: Kind) => {
   }
 }
 
-const toForm = (format: ResponseFormat | undefined, { forms }: Kind) => {
-  const closing = format?.closeOnLength === true && { close_on_length: true }
+/** A choice as a pattern. */
+const alternatives = (choices: readonly string[]): string =>
+  choices.map((choice) => choice.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|")
+
+/** A choice as a grammar of llama.cpp's GBNF, whose literals have JSON's escapes. */
+const gbnf = (choices: readonly string[]): string =>
+  `root ::= ${choices.map((choice) => JSON.stringify(choice)).join(" | ")}`
+
+type Form<T extends ResponseFormat["type"]> = Extract<ResponseFormat, { readonly type: T }>
+
+const toRegex = ({ pattern }: Form<"regex">, style: FormStyle | undefined): Json => {
+  if (style === "rakit") return { response_format: { type: "regex", pattern } }
+  if (style === "tgi") return { response_format: { type: "regex", value: pattern } }
+  return style === "sglang" ? { regex: pattern } : { structured_outputs: { regex: pattern } }
+}
+
+const toChoice = ({ choices }: Form<"choice">, style: FormStyle | undefined): Json => {
+  if (style === "sglang") return { regex: alternatives(choices) }
+  return style === "llamacpp"
+    ? { grammar: gbnf(choices) }
+    : { structured_outputs: { choice: choices } }
+}
+
+const toSchema = ({ schema, strict }: Form<"json_schema">, style: FormStyle | undefined): Json =>
+  style === "tgi"
+    ? { response_format: { type: "json", value: schema } }
+    : { response_format: { type: "json_schema", json_schema: { name: "answer", schema, strict } } }
+
+/** The form of an answer in the words of the server; it was asked before whether it keeps it. */
+const toForm = (format: ResponseFormat | undefined, { forms }: Kind): Json => {
   switch (format?.type) {
     case undefined:
       return {}
     case "json_object":
-      return { response_format: { type: "json_object", ...closing } }
-    case "json_schema": {
-      const { schema, strict } = format
-      const json_schema = { name: "answer", schema, strict, ...closing }
-      return { response_format: { type: "json_schema", json_schema } }
-    }
+      return { response_format: { type: "json_object" } }
+    case "json_schema":
+      return toSchema(format, forms)
     case "regex":
-      if (forms === "rakit")
-        return { response_format: { type: "regex", pattern: format.pattern, ...closing } }
-      return forms === "sglang"
-        ? { regex: format.pattern }
-        : { structured_outputs: { regex: format.pattern } }
+      return toRegex(format, forms)
     case "grammar":
       return forms === "rakit"
-        ? { response_format: { type: "grammar", grammar: format.lark, ...closing } }
+        ? { response_format: { type: "grammar", grammar: format.lark } }
         : { structured_outputs: { grammar: format.lark } }
     case "choice":
-      return { structured_outputs: { choice: format.choices } }
+      return toChoice(format, forms)
   }
+}
+
+/** Only another Rakit has it: in the format, or beside the schema. */
+const closing = (form: Json, format: ResponseFormat | undefined): Json => {
+  const { response_format } = form as { readonly response_format?: Record<string, Json> }
+  if (!format?.closeOnLength || !response_format) return form
+  const { json_schema } = response_format as { readonly json_schema?: Record<string, Json> }
+  const closed = json_schema
+    ? { ...response_format, json_schema: { ...json_schema, close_on_length: true } }
+    : { ...response_format, close_on_length: true }
+  return { response_format: closed }
 }
 
 /** The request as the upstream's kind takes it: all that it asks for, in the kind's own words. */
@@ -132,6 +164,6 @@ export const chatBody = (request: ChatRequest, upstream: Upstream, maxTokens: nu
         chat_template_kwargs: { enable_thinking: request.thinking === true },
       }),
     ...toTools(request, kind),
-    ...toForm(responseFormat, kind),
+    ...(closing(toForm(responseFormat, kind), responseFormat) as object),
   }
 }

@@ -16,6 +16,7 @@ import { asApiError, type UpstreamFailure } from "../upstream/failure.ts"
 import type { Upstream } from "../upstream/upstream.ts"
 import { ChatAnswer } from "./chat-answer.ts"
 import { chatBody } from "./chat-body.ts"
+import { asksForForm, runFormChecks } from "./chat-form.ts"
 import { makeChatReader } from "./chat-reader.ts"
 import { ChatUsage, type OwnCount } from "./chat-usage.ts"
 import { ableFor, callableTools } from "./chat-wishes.ts"
@@ -75,6 +76,8 @@ interface Opened {
   readonly usage: ChatUsage
   readonly answer: ChatAnswer
   readonly first: readonly ChatEvent[] | undefined
+  /** The finishes; fails where the answer is not what was asked for. */
+  readonly end: Effect.Effect<readonly ChatEvent[], UpstreamFailure>
   /** What is counted here of prompt and answer, as far as it has come. */
   readonly own: Effect.Effect<OwnCount | undefined>
   next(timeoutMs: number): Effect.Effect<readonly ChatEvent[] | undefined, UpstreamFailure>
@@ -102,8 +105,7 @@ const openAt =
       const reply = yield* upstream.connection.call("v1/chat/completions", body, firstMs)
       const { next } = yield* makeChatReader(reply, answer)
       const first = yield* next(firstMs)
-      // an answer without an end fails here, where another upstream may still serve it
-      if (first === undefined) yield* Effect.try({ try: () => answer.end(), catch: asFailure })
+      const end = endOf(model, answer)
       const { counter } = model
       const own =
         counter === undefined
@@ -111,8 +113,39 @@ const openAt =
           : Effect.suspend(() =>
               countCall(counter, request, answer, upstream.kind.hidesReasoning === true),
             )
-      return { usage, answer, first, next, own }
+      const opened: Opened = { usage, answer, first, next, own, end }
+      // an answer without an end fails here, where another upstream may still serve it
+      if (first === undefined) return { ...opened, end: Effect.succeed(yield* end) }
+      const isHeld = model.options.formChecks === "retry" && asksForForm(request)
+      return isHeld ? yield* whole(opened, model.options.idleTimeoutMs, leftMs) : opened
     })
+
+/** The finishes of an answer that has ended, when all forms were checked. */
+const endOf = ({ id, options, workers, log }: RemoteModel, answer: ChatAnswer) =>
+  Effect.gen(function* () {
+    const events = yield* Effect.try({ try: () => answer.end(), catch: asFailure })
+    if (options.formChecks !== "off")
+      yield* runFormChecks(answer.checks(), { workers, log, model: id })
+    return events
+  })
+
+/** An answer that is held back until it has ended, so that one in a wrong form can be tried again. */
+const whole = (
+  { next, first = [], end, ...opened }: Opened,
+  idleMs: number,
+  leftMs: () => number,
+): Effect.Effect<Opened, UpstreamFailure> =>
+  Effect.gen(function* () {
+    const events = [...first]
+    while (true) {
+      const page = yield* next(Math.min(idleMs, leftMs()))
+      if (page === undefined) break
+      events.push(...page)
+    }
+    const finishes = yield* end
+    const ended = { next: () => Effect.succeed(undefined), end: Effect.succeed(finishes) }
+    return { ...opened, first: events, ...ended }
+  })
 
 const asFailure = (cause: unknown) => cause as UpstreamFailure
 
@@ -123,10 +156,10 @@ const eventsOf = (
   { value, upstream, lost }: Attempt<Opened>,
   leftMs: () => number,
 ): Stream.Stream<ChatEvent, ApiError> => {
-  const { usage, answer, first, next, own } = value
+  const { usage, first, next, own, end } = value
   const { id, metrics } = model
   const finish = Effect.gen(function* () {
-    const events = yield* Effect.try({ try: () => answer.end(), catch: asFailure })
+    const events = yield* end
     context.meter(id, usage.whole(yield* own))
     metrics.ended(upstream, "ok")
     if (usage.correction !== undefined) corrected(model, upstream, usage.correction)

@@ -40,7 +40,7 @@ const recordFailure = (
   metrics.ended(upstream, why.kind)
   const isEjected = upstream.failed(why)
   const fields = { model, upstream: upstream.name, host: upstream.connection.host }
-  if (verdicts[why.kind].counts || why.kind === "busy")
+  if (why.kind !== "refused")
     log.warn("upstream.failed", "an upstream did not serve a request", {
       ...fields,
       kind: why.kind,

@@ -5,7 +5,8 @@ import { type ApiError, apiError } from "../../../core/errors.ts"
  * Why an upstream did not serve a request.
  * unreachable: no connection. slow: no answer in time. busy: 429. unavailable: 5xx.
  * unauthorized: 401, 403. misplaced: a redirect, or no such route or model. refused: the request
- * itself is wrong. garbled: an answer that keeps no protocol. cut: it ended in the middle.
+ * itself is wrong. garbled: an answer that keeps no protocol. mismatch: one without the form that
+ * was asked for. cut: it ended in the middle.
  */
 export type FailureKind =
   | "unreachable"
@@ -16,6 +17,7 @@ export type FailureKind =
   | "misplaced"
   | "refused"
   | "garbled"
+  | "mismatch"
   | "cut"
 
 export class UpstreamFailure extends Data.TaggedError("UpstreamFailure")<{
@@ -23,7 +25,7 @@ export class UpstreamFailure extends Data.TaggedError("UpstreamFailure")<{
   /** For the operator. */
   readonly message: string
   readonly retryAfterMs?: number | undefined
-  /** What the client sees of a request that is wrong. */
+  /** What the client sees, where that is more than that it failed. */
   readonly refusal?: ApiError
 }> {}
 
@@ -45,6 +47,7 @@ export const verdicts: Readonly<
   misplaced: { retry: true, counts: true },
   refused: { retry: false, counts: false },
   garbled: { retry: true, counts: true },
+  mismatch: { retry: true, counts: false },
   cut: { retry: true, counts: true },
 }
 
