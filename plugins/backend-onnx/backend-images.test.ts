@@ -68,16 +68,19 @@ test("says what a model can before it is opened, and reports the stages of a pic
   expect(metered.usage.map(({ images }) => images)).toEqual([1])
 })
 
-test("none, dark, none is bit-identical, and so are both side by side", async () => {
-  const model = await open()
-  const dark = { adapter: { id: "dark", strength: 1 } }
-  const plain = await drawn(model)
-  const darkened = await drawn(model, dark)
-  expect(darkened).not.toBe(plain)
-  expect(await drawn(model, { adapter: { id: "dark", strength: 0 } })).toBe(plain)
-  expect(await drawn(model)).toBe(plain)
-  expect(await Promise.all([drawn(model, dark), drawn(model)])).toEqual([darkened, plain])
-})
+test.each(["fp16", "fp32"])(
+  "none, dark, none is bit-identical in %s, and so are both side by side",
+  async (precision) => {
+    const model = await open({ precision })
+    const dark = { adapter: { id: "dark", strength: 1 } }
+    const plain = await drawn(model)
+    const darkened = await drawn(model, dark)
+    expect(darkened).not.toBe(plain)
+    expect(await drawn(model, { adapter: { id: "dark", strength: 0 } })).toBe(plain)
+    expect(await drawn(model)).toBe(plain)
+    expect(await Promise.all([drawn(model, dark), drawn(model)])).toEqual([darkened, plain])
+  },
+)
 
 test("what a request has that the model can't do is refused by name", async () => {
   const model = await open()

@@ -30,3 +30,23 @@ test.each(["Q8_0", "Q4_0", "Q4_1", "Q5_0"])(
     expect(offset).toBe(rows * columns * bytesPerWeight(ggmlTypeNamed(name).type))
   },
 )
+
+test("a matrix in 16 bits takes two bytes a weight, and a value that none is near is refused by name", () => {
+  const of = (value: number): Matrix => {
+    const row = Buffer.from(new Float32Array(columns).fill(value).buffer)
+    return {
+      name: "up.weight",
+      rows,
+      columns,
+      typeOf: () => ggmlTypeNamed("F32").type,
+      row: () => row,
+    }
+  }
+  const store = new WeightStore(folder, "halves.bin")
+  linear(new GraphBuilder(store), "x", of(65_504), "fp16")
+  expect(store.reserve(0).offset).toBe(2 * rows * columns)
+  expect(() => linear(new GraphBuilder(store), "x", of(-65_536), "fp16")).toThrow(
+    "the tensor 'up.weight' has the value -65536, and fp16 ends at 65504",
+  )
+  store.close()
+})
