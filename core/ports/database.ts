@@ -14,6 +14,11 @@ export interface Database {
   /** Runs a promise of Kysely. Not interruptible: the query ends first. */
   run<A>(query: () => Promise<A>): Effect.Effect<A, PortError>
   /**
+   * Runs `work` on one connection of its own, without time limits and past any pooler: for what
+   * belongs to a session, such as its advisory locks.
+   */
+  session<Tables, A>(work: (db: Kysely<Tables>) => Promise<A>): Effect.Effect<A, PortError>
+  /**
    * Brings a plugin's own tables up to date, with one migration table per plugin, `<plugin>_migration`
    * (what no name has in SQL is `_`). Returns the names of the migrations that ran. Safe to call
    * from several processes at once.

@@ -9,12 +9,12 @@ import { migrateTables } from "./migrate.ts"
 type AnyTables = any
 
 /**
- * `Database` over a pool; `migrationPool` makes a pool of one connection without time limits for
- * each migration.
+ * `Database` over a pool; `sessionPool` makes a pool of one connection without time limits, past
+ * any pooler, for each migration and each session.
  */
 export const makeDatabase = (
   pool: PostgresPool,
-  migrationPool: () => PostgresPool,
+  sessionPool: () => PostgresPool,
   { asPortError }: Pick<Failures, "asPortError">,
 ): { readonly database: Database; readonly close: () => Promise<void> } => {
   const kysely = new Kysely<AnyTables>({ dialect: new PostgresDialect({ pool }) })
@@ -62,10 +62,15 @@ export const makeDatabase = (
       ),
     queries: (handle) => (handle === undefined ? kysely : unwrap(handle)),
     run: query,
+    session: (work) =>
+      query(async () => {
+        const db = new Kysely<AnyTables>({ dialect: new PostgresDialect({ pool: sessionPool() }) })
+        return work(db).finally(() => db.destroy())
+      }),
     migrate: (plugin, migrations) =>
       Object.keys(migrations).length === 0
         ? Effect.succeed([])
-        : query(() => migrateTables(migrationPool(), plugin, migrations)),
+        : query(() => migrateTables(sessionPool(), plugin, migrations)),
   }
   return { database, close: () => kysely.destroy() }
 }

@@ -11,6 +11,8 @@ export interface PoolOptions {
    * port.
    */
   readonly address: () => pg.ClientConfig
+  /** Behind a pooler in transaction mode: statements of a session may run on several connections. */
+  readonly isPooled: boolean
   readonly applicationName: string
   readonly maxConnections: number
   readonly maxWaiting: number
@@ -76,12 +78,13 @@ const prepared = "/* prepared */"
 const maxPrepared = 100
 
 /**
- * Names the statements to prepare. The server keeps them for each connection, so there may be few.
+ * Names the statements to prepare. The server keeps them for each connection, so there may be few;
+ * behind a pooler there are none, as the next connection would not know them.
  */
-const makeNames = () => {
+const makeNames = (isPooled: boolean) => {
   const names = new Map<string, string>()
   return (text: string): { readonly name?: string } => {
-    if (!text.startsWith(prepared)) return {}
+    if (isPooled || !text.startsWith(prepared)) return {}
     const known = names.get(text)
     if (known !== undefined) return { name: known }
     if (names.size === maxPrepared) return {}
@@ -97,11 +100,13 @@ const guard = (
   client: pg.PoolClient,
   nameOf: ReturnType<typeof makeNames>,
   watch: Watch | undefined,
+  begin: string,
 ): PostgresPoolClient => {
   let broken = false
   const query = async (sql: string, parameters: readonly unknown[]) => {
     const ended = watch?.sent(() => streamOf(client).destroy(noAnswer()))
     try {
+      if (sql === "begin") return await client.query(begin)
       const result = await client.query({ text: sql, values: [...parameters], ...nameOf(sql) })
       // PostgreSQL rolls back at `commit` after a failed statement, without an error
       if (sql === "commit" && result.command === "ROLLBACK")
@@ -130,12 +135,21 @@ const clientFor = (address: () => pg.ClientConfig) =>
     }
   }
 
-const sessionSettings = (options: PoolOptions): string =>
+const timeLimits = (options: PoolOptions, scope: "" | "local "): string =>
   [
-    "set time zone 'UTC'",
-    `set statement_timeout = ${options.statementTimeoutMs}`,
-    `set idle_in_transaction_session_timeout = ${options.idleInTransactionTimeoutMs}`,
+    `set ${scope}statement_timeout = ${options.statementTimeoutMs}`,
+    `set ${scope}idle_in_transaction_session_timeout = ${options.idleInTransactionTimeoutMs}`,
   ].join("; ")
+
+/**
+ * Sent on a new connection. A pooler keeps the time zone for each of its clients, but would leave
+ * time limits on whichever connection it had at hand.
+ */
+const sessionSettings = (options: PoolOptions): string =>
+  `set time zone 'UTC'${options.isPooled ? "" : `; ${timeLimits(options, "")}`}`
+
+const beginOf = (options: PoolOptions): string =>
+  options.isPooled ? `begin; ${timeLimits(options, "local ")}` : "begin"
 
 /** Gives up when the server goes down meanwhile: the pool would wait until its time limit. */
 const connectWhileUp = (pool: pg.Pool, watch: Watch): Promise<pg.PoolClient> => {
@@ -168,7 +182,8 @@ const connectWhileUp = (pool: pg.Pool, watch: Watch): Promise<pg.PoolClient> => 
  * `watch`, also when the server is down.
  */
 export const makePool = (options: PoolOptions, watch?: Watch): PostgresPool => {
-  const nameOf = makeNames()
+  const nameOf = makeNames(options.isPooled)
+  const begin = beginOf(options)
   const pool = new pg.Pool({
     Client: clientFor(options.address),
     types: valueParsers,
@@ -197,7 +212,8 @@ export const makePool = (options: PoolOptions, watch?: Watch): PostgresPool => {
           message: `too busy: ${options.maxWaiting} callers already wait for a connection`,
           why: "busy",
         })
-      return guard(await (watch ? connectWhileUp(pool, watch) : pool.connect()), nameOf, watch)
+      const client = await (watch ? connectWhileUp(pool, watch) : pool.connect())
+      return guard(client, nameOf, watch, begin)
     },
     end: () => {
       watch?.close()

@@ -9,6 +9,7 @@ import type { Metrics } from "../../core/services/metrics.ts"
 import { makeDatabase } from "./database.ts"
 import { clusterIn, noRoomIn } from "./embedded/cluster.ts"
 import { openEmbedded } from "./embedded/embedded.ts"
+import { cannotStart } from "./failure.ts"
 import { makeCheck, makeFailures } from "./health.ts"
 import { makePool, type PoolOptions } from "./pool.ts"
 import { checkServer } from "./ready.ts"
@@ -23,13 +24,22 @@ export interface PostgresDeps {
 
 const longestClose = "5 seconds"
 
+interface Server {
+  readonly address: () => pg.ClientConfig
+  /** The server behind a pooler; absent: there is none. */
+  readonly direct?: () => pg.ClientConfig
+  /** Says that the disk is full, where the server is our own. */
+  readonly noRoom: () => string | undefined
+}
+
 const poolOptions = (
   settings: Settings,
   deps: PostgresDeps,
-  address: () => pg.ClientConfig,
+  { address, direct }: Server,
 ): PoolOptions => ({
   ...settings,
   address,
+  isPooled: direct !== undefined,
   applicationName:
     `rakit ${deps.deployment.mode === "server" ? "serve" : "command"} ${deps.deployment.name}`.slice(
       0,
@@ -57,25 +67,25 @@ const watchOf = ({ address, connectTimeoutMs }: PoolOptions, log: Log) =>
       log.info("database.back", "the database is back", { down_ms: Math.round(downMs) }),
   })
 
-/** Migrations have no time limits. */
-const migrationOptions = (options: PoolOptions): PoolOptions => ({
+/** Migrations and sessions have no time limits. */
+const sessionOptions = (options: PoolOptions, direct: Server["address"]): PoolOptions => ({
   ...options,
+  address: direct,
+  isPooled: false,
   maxConnections: 1,
   statementTimeoutMs: 0,
   idleInTransactionTimeoutMs: 0,
 })
 
-interface Server {
-  readonly address: () => pg.ClientConfig
-  /** Says that the disk is full, where the server is our own. */
-  readonly noRoom: () => string | undefined
-}
-
 const findServer = (settings: Settings, { deployment, log }: PostgresDeps) => {
   const url = Redacted.value(settings.url)
+  const directUrl = Redacted.value(settings.directUrl)
+  if (url === "" && directUrl !== "")
+    return cannotStart("directUrl is the server behind the pooler that url names: set url, too")
   if (url !== "")
     return Effect.succeed<Server>({
       address: () => ({ connectionString: url }),
+      ...(directUrl !== "" && { direct: () => ({ connectionString: directUrl }) }),
       noRoom: () => undefined,
     })
   const cluster = clusterIn(deployment.dataDir, { maxConnections: settings.maxConnections })
@@ -98,15 +108,16 @@ export const openPostgres = (
   Scope.Scope
 > =>
   Effect.gen(function* () {
-    const { address, noRoom } = yield* findServer(settings, deps)
-    const version = yield* checkServer(address(), settings.connectTimeoutMs)
-    const options = poolOptions(settings, deps, address)
+    const server = yield* findServer(settings, deps)
+    const { address, direct = address, noRoom } = server
+    const version = yield* checkServer(address(), settings.connectTimeoutMs, server.direct?.())
+    const options = poolOptions(settings, deps, server)
     const failures = makeFailures(noRoom)
     const watch = watchOf(options, deps.log)
     const open = Effect.sync(() =>
       makeDatabase(
         makePool({ ...options, ...(deps.metrics && { metrics: deps.metrics }) }, watch),
-        () => makePool(migrationOptions(options)),
+        () => makePool(sessionOptions(options, direct)),
         failures,
       ),
     )

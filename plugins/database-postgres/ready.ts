@@ -25,10 +25,12 @@ const askVersion = async (address: pg.ClientConfig, limitMs: number) => {
   client.on("error", () => {})
   try {
     await client.connect()
-    const { rows } = await client.query<{ number: string; text: string }>(
-      "select current_setting('server_version_num') as number, current_setting('server_version') as text",
+    const { rows } = await client.query<{ number: string; text: string; identity: string }>(
+      `select current_setting('server_version_num') as number, current_setting('server_version') as text,
+        current_database() || ' ' || pg_postmaster_start_time() as identity`,
     )
-    return { number: Number(rows[0]?.number), text: rows[0]?.text ?? "" }
+    const { number, text = "", identity } = rows[0] ?? {}
+    return { number: Number(number), text, identity }
   } finally {
     await client.end().catch(() => {})
   }
@@ -56,11 +58,7 @@ export const refusalOf = (
     ? undefined
     : `the database ${name} is PostgreSQL ${version.text}, which is too old: ${oldestMajor} or newer is needed`
 
-/** Waits up to 5 s for a server that starts; refuses one that is too old. Returns its version. */
-export const checkServer = (
-  address: pg.ClientConfig,
-  limitMs: number,
-): Effect.Effect<string, PluginError> =>
+const reach = (address: pg.ClientConfig, limitMs: number) =>
   Effect.gen(function* () {
     const name = nameOf(address)
     const version = yield* Effect.tryPromise({
@@ -72,7 +70,26 @@ export const checkServer = (
         cannotStart(`the database ${name} can't be used: ${reasonOf(error)}`, error),
       ),
     )
-    const refusal = refusalOf(name, version)
+    return { ...version, name }
+  })
+
+/**
+ * Waits up to 5 s for a server that starts; refuses one that is too old, and a pooler at `address`
+ * that is before another database than `direct`. Returns its version.
+ */
+export const checkServer = (
+  address: pg.ClientConfig,
+  limitMs: number,
+  direct?: pg.ClientConfig,
+): Effect.Effect<string, PluginError> =>
+  Effect.gen(function* () {
+    const server = yield* reach(address, limitMs)
+    const refusal = refusalOf(server.name, server)
     if (refusal !== undefined) return yield* cannotStart(refusal)
-    return version.text
+    const behind = direct && (yield* reach(direct, limitMs))
+    if (behind && behind.identity !== server.identity)
+      return yield* cannotStart(
+        `url (${server.name}) and directUrl (${behind.name}) lead to different databases: both must be the same one, through the pooler and past it`,
+      )
+    return server.text
   })

@@ -28,6 +28,11 @@ export const Settings = Schema.Struct({
    */
   url: Url.pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
   /**
+   * Where `url` is a pooler in transaction mode (PgBouncer): the server itself, for migrations and
+   * whatever else needs a session. Empty: `url` is the server.
+   */
+  directUrl: Url.pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+  /**
    * Most connections of this process; all processes together must stay under the server's
    * `max_connections`.
    */

@@ -25,6 +25,7 @@ const database: Database = {
   run: (query) => Effect.tryPromise({ try: query, catch: failed }),
   transaction: () => Effect.fail(failed("not here")),
   migrate: () => Effect.fail(failed("not here")),
+  session: () => Effect.fail(failed("not here")),
 }
 const replica = randomUUID()
 const settings = { maxGathered: 128, maxInFlight: 2, maxWaiting: 100 }

@@ -136,6 +136,7 @@ export const openPreflightFixture = () => {
     queries: unused,
     run: unused,
     migrate: unused,
+    session: unused,
   }
   const echo = echoTarget(core)
   const deps: BatchDeps = {

@@ -20,6 +20,7 @@ const database: Database = {
   run: (query) => Effect.uninterruptible(Effect.tryPromise({ try: query, catch: failed })),
   transaction: () => Effect.fail(failed("not here")),
   migrate: () => Effect.fail(failed("not here")),
+  session: () => Effect.fail(failed("not here")),
 }
 const run = (n: number) =>
   Effect.sleep(10).pipe(

@@ -31,30 +31,20 @@ export interface HnswIndices {
 const build = (database: Database, space: VectorSpace): Effect.Effect<boolean, PortError> => {
   const name = nameOf(space)
   const { isInSpace, vector } = indexedBy(space)
-  return database.run(() =>
-    database
-      .queries()
-      .connection()
-      .execute(async (db) => {
-        const lock = sql`hashtextextended(${name}, 0)`
-        const { rows } = await sql<{
-          ours: boolean
-        }>`SELECT pg_try_advisory_lock(${lock}) AS ours`.execute(db)
-        if (!rows[0]!.ours) return false
-        try {
-          await sql`SET statement_timeout = 0`.execute(db)
-          if (!(await isValid(database, name)))
-            await sql`DROP INDEX CONCURRENTLY IF EXISTS ${sql.table(name)}`.execute(db)
-          await sql`
-            CREATE INDEX CONCURRENTLY IF NOT EXISTS ${sql.table(name)} ON retrieval_halfvec
-            USING hnsw ((${vector}) halfvec_ip_ops) WHERE ${isInSpace}`.execute(db)
-          return true
-        } finally {
-          await sql`RESET statement_timeout`.execute(db)
-          await sql`SELECT pg_advisory_unlock(${lock})`.execute(db)
-        }
-      }),
-  )
+  return database.session(async (db) => {
+    // of the session, which ends with the connection
+    const lock = sql`hashtextextended(${name}, 0)`
+    const { rows } = await sql<{
+      ours: boolean
+    }>`SELECT pg_try_advisory_lock(${lock}) AS ours`.execute(db)
+    if (!rows[0]!.ours) return false
+    if (!(await isValid(database, name)))
+      await sql`DROP INDEX CONCURRENTLY IF EXISTS ${sql.table(name)}`.execute(db)
+    await sql`
+      CREATE INDEX CONCURRENTLY IF NOT EXISTS ${sql.table(name)} ON retrieval_halfvec
+      USING hnsw ((${vector}) halfvec_ip_ops) WHERE ${isInSpace}`.execute(db)
+    return true
+  })
 }
 
 const isValid = async (database: Database, name: string): Promise<boolean> => {
