@@ -77,6 +77,8 @@ export type Reply<E = ApiError> = { readonly status: number; readonly headers?: 
       readonly bytes: Stream.Stream<Uint8Array, E>
       readonly mediaType: string
       readonly ranged?: Ranged<E> | undefined
+      /** Where the same bytes are, too: a plain GET is sent there (302). */
+      readonly location?: string | undefined
       /**
        * The same bytes as one array, the same object each time: they are for everybody (no secret is
        * in them), so the server may send a compressed copy that it keeps.

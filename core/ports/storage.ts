@@ -34,6 +34,12 @@ export interface ByteRange {
   readonly to?: number
 }
 
+/** What a download by a link says of itself, as headers. */
+export interface LinkHeaders {
+  readonly mediaType: string
+  readonly disposition: string
+}
+
 /** Blobs only: a blob is written before the row that names it; orphans are swept. */
 export interface Storage {
   /** Atomic: readers see the old blob or the whole new one. */
@@ -47,4 +53,9 @@ export interface Storage {
   /** Idempotent: removing a missing blob is no error. */
   remove(key: string): Effect.Effect<void, StorageError>
   list(prefix: string): Stream.Stream<BlobInfo, StorageError>
+  /**
+   * A URL under which anyone may GET the blob for a short time, ranges too; undefined where none is
+   * wanted. Says nothing about whether the blob is there. Absent where the storage has no server.
+   */
+  link?(key: string, headers: LinkHeaders): Effect.Effect<string | undefined, PortError>
 }

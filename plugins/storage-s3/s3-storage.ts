@@ -8,6 +8,7 @@ import {
   type Storage,
   type StorageError,
 } from "../../core/ports/storage.ts"
+import { makeLink } from "./link.ts"
 import { etagOf, listBlobs } from "./list.ts"
 import { PartBuffer } from "./part-buffer.ts"
 import { mustHaveBucket } from "./probe.ts"
@@ -123,6 +124,7 @@ const remove =
     )
 
 export const makeS3Storage = (store: Store): S3Storage => ({
+  ...(store.settings.presignSeconds > 0 && { link: makeLink(store) }),
   put: put(store),
   get: (key, range) =>
     Stream.suspend(

@@ -44,8 +44,13 @@ export const StorageS3Settings = Schema.Struct({
     0,
     604_800,
     0,
-    "Reserved for downloads by signed links of the store; no endpoint uses it yet. 0: off.",
+    "Files are downloaded from the store itself, by links that are good for so long; 0: through the server.",
   ),
+  presignEndpoint: Schema.String.check(isEndpoint)
+    .annotate({
+      description: "The store's URL in those links, as customers reach it; empty: `endpoint`.",
+    })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
   serverSideEncryption: about(
     "`AES256`, or `aws:kms` with the bucket's key; empty: what the bucket does.",
   ),

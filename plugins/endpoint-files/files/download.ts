@@ -72,7 +72,21 @@ const headersOf = (row: FileRow) => ({
 const goneOrMissing = (deps: FilesDeps, tenant: Tenant, id: string, missing: BlobMissing) =>
   Effect.andThen(getFile(deps, tenant, id), Effect.fail(missing))
 
-const bytesOf = (deps: FilesDeps, tenant: Tenant, row: FileRow): Reply<PlanError> => {
+/** An empty file has no range, whatever a store says of it. */
+const linkOf = ({ storage }: FilesDeps, { blob_key, filename, purpose, bytes }: FileRow) =>
+  storage.link === undefined || Number(bytes) === 0
+    ? Effect.succeed(undefined)
+    : storage.link(blob_key, {
+        mediaType: mediaTypeOf(purpose, filename),
+        disposition: attachment(filename),
+      })
+
+const bytesOf = (
+  deps: FilesDeps,
+  tenant: Tenant,
+  row: FileRow,
+  location: string | undefined,
+): Reply<PlanError> => {
   const slice = (from: number, to: number) =>
     deps.storage
       .get(row.blob_key, { from, to })
@@ -88,6 +102,7 @@ const bytesOf = (deps: FilesDeps, tenant: Tenant, row: FileRow): Reply<PlanError
     headers: headersOf(row),
     mediaType: mediaTypeOf(row.purpose, row.filename),
     bytes,
+    location,
     ranged: { totalBytes, slice },
   }
 }
@@ -103,5 +118,5 @@ export const downloadFile = (
     yield* Effect.catchTag(deps.storage.stat(row.blob_key), "BlobMissing", (missing) =>
       goneOrMissing(deps, tenant, id, missing),
     )
-    return bytesOf(deps, tenant, row)
+    return bytesOf(deps, tenant, row, yield* linkOf(deps, row))
   })

@@ -20,6 +20,7 @@ export const headers = {
   Replayed: header("`true`: the reply of an earlier request with the same Idempotency-Key."),
   ETag: header("The tag of these bytes, for `If-Match`, `If-None-Match` and `If-Range`."),
   Disposition: header("The name to save the bytes under."),
+  Location: header("A link that serves the bytes for a short time, also by `Range`."),
   ContentRange: header("Which part of the bytes this is, as `bytes 0-99/1234`."),
 }
 

@@ -156,6 +156,16 @@ const partOf = (endpoint: Endpoint): Json => ({
   content: bytesOf(endpoint),
 })
 
+const elsewhere = (endpoint: Endpoint): Json => ({
+  description:
+    "The bytes are at `Location` for a short time, without the key; only where the deployment hands out signed links, and never for a request with conditions or from a page.",
+  headers: {
+    "X-Request-ID": ref("headers", "RequestId"),
+    ...(endpoint.access === "key" && meteredHeaders),
+    Location: ref("headers", "Location"),
+  },
+})
+
 const unchanged = (endpoint: Endpoint): Json => ({
   description: "The bytes are those of `If-None-Match`.",
   headers: replyHeaders(endpoint),
@@ -164,6 +174,7 @@ const unchanged = (endpoint: Endpoint): Json => ({
 const successes = (endpoint: Endpoint, book: SchemaBook): Json => ({
   [endpoint.status ?? 200]: success(endpoint, book),
   ...(isDownload(endpoint) && { 206: partOf(endpoint) }),
+  ...(isDownload(endpoint) && { 302: elsewhere(endpoint) }),
   ...(isPlainBytes(endpoint) && { 304: unchanged(endpoint) }),
 })
 

@@ -78,6 +78,9 @@ const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply,
   })
 }
 
+const ofCall = (headers: Strings = {}): Strings =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => /^(x-|server-timing$)/.test(name)))
+
 /**
  * Keeps the headers that describe the call (`x-...`, `server-timing`) on an error, without those
  * that describe the bytes.
@@ -85,13 +88,35 @@ const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply,
 const withCallHeaders =
   (headers: Strings = {}) =>
   ({ code, message, param, retryAfterMs, headers: own }: ApiError): ApiError => {
-    const ofCall = Object.entries(headers).filter(([name]) => /^(x-|server-timing$)/.test(name))
     return apiError(code, message, {
       param,
-      headers: { ...Object.fromEntries(ofCall), ...own },
+      headers: { ...ofCall(headers), ...own },
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     })
   }
+
+/**
+ * Whether the client is sent to where the bytes are, too. Conditions are about the tag that is known
+ * here, a link is signed for GET, and a page may not read what another origin sends.
+ */
+const isForwarded = ({ req }: Exchange, { location, status }: BytesReply): boolean =>
+  location !== undefined &&
+  status === 200 &&
+  req.method === "GET" &&
+  req.headers.origin === undefined &&
+  !Object.keys(req.headers).some((name) => name.startsWith("if-"))
+
+const sendAway = (exchange: Exchange, { location, headers }: BytesReply): void => {
+  const { res } = exchange
+  if (res.destroyed) return
+  writeHead(exchange, 302, {
+    ...ofCall(headers),
+    location: location!,
+    "cache-control": "private, no-store",
+    "content-length": "0",
+  })
+  res.end()
+}
 
 /**
  * Streams with backpressure. The head is sent with the first bytes, so that an early error keeps
@@ -115,7 +140,9 @@ const sendEncoded = (
     if (precondition === "failed") return Effect.fail(apiError("precondition_failed"))
     if (precondition === "send")
       return Effect.flatMap(partOf(exchange, whole), (reply) =>
-        streamBytes(exchange, reply, stallMs),
+        isForwarded(exchange, whole)
+          ? Effect.sync(() => sendAway(exchange, whole))
+          : streamBytes(exchange, reply, stallMs),
       )
     const { "content-length": _, "content-encoding": __, ...headers } = whole.headers ?? {}
     if (!res.destroyed) {
