@@ -100,6 +100,20 @@ test("what a request has that the model can't do is refused by name", async () =
   })
 })
 
+test("more steps than a consistency model was distilled from are refused before it works", async () => {
+  const few = join(root, "few-steps")
+  cpSync(diffusionFolder("lcm"), few, { recursive: true })
+  const scheduler = { _class_name: "LCMScheduler", original_inference_steps: 8 }
+  writeFileSync(join(few, "scheduler/scheduler_config.json"), JSON.stringify(scheduler))
+  const model = await fixture.open("image", few, { options: { precision: "fp32" } })
+  expect(await refusal(model, { steps: 9 })).toMatchObject({
+    code: "invalid_request_error",
+    message: "This model draws in at most 8 steps, not 9.",
+    param: "num_steps",
+  })
+  expect(await drawn(model, { steps: 8 })).toBeTruthy()
+})
+
 test("beyond the slots and the queue a request is busy, also for a batch; a cancel makes room", async () => {
   const model = await open({ slots: 1 })
   const start = async () => {

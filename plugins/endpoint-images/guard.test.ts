@@ -51,6 +51,25 @@ describe("a picture", () => {
     expect([lastCall(opened)?.state, spentIdr(opened)]).toEqual(["voided", 0])
   })
 
+  it("costs nothing when its deadline passes while it is checked", async () => {
+    const { safety } = wordSafety({})
+    const opened = openEndpoints(
+      {},
+      {
+        ...safety,
+        picture: (bytes) =>
+          Effect.tap(safety.picture(bytes), () =>
+            Effect.sync(() => opened.fixture.clock.advance(10 * 60_000)),
+          ),
+      },
+    )
+    expect(await opened.generate({})).toMatchObject({
+      status: 504,
+      json: { code: "backend_timeout" },
+    })
+    expect([lastCall(opened)?.state, spentIdr(opened)]).toEqual(["voided", 0])
+  })
+
   it("costs nothing when the model is busy, or ends without it", async () => {
     const busy = openEndpoints({ refuse: apiError("backend_busy") })
     expect(await busy.generate({})).toMatchObject({ status: 429, json: { code: "backend_busy" } })

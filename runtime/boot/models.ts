@@ -149,6 +149,9 @@ export const checkSources = (
       : []
   })
 
+/** What requests send as the adapter to have none. */
+const noAdapter = "none"
+
 const checkAdapters = (placed: PlacedModel, models: readonly PlacedModel[]): readonly Problem[] => {
   const { id, task, adapters } = placed.model
   if (task === "rerank" && adapters.length > 0) {
@@ -162,6 +165,14 @@ const checkAdapters = (placed: PlacedModel, models: readonly PlacedModel[]): rea
       adapters.findIndex((other) => other.id === adapter.id) < at ||
       models.some(({ model }) => model.id === name)
     return [
+      ...(adapter.id === noAdapter
+        ? [
+            {
+              ...problemOf(placed, [...path, "id"], `'${noAdapter}' asks for no adapter`),
+              fix: "give the adapter another id.",
+            },
+          ]
+        : []),
       ...(isTaken
         ? [
             {

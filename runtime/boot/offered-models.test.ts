@@ -210,6 +210,9 @@ it("refuses adapters of models for other tasks, and names that are given twice",
   await expect(refused(offer("own", { adapters: [legal, legal] }))).rejects.toThrow(
     /adapters\[1\]\.id: the name 'own:legal' is given twice/,
   )
+  await expect(
+    refused(offer("own", { task: "image", adapters: [{ ...legal, id: "none" }] })),
+  ).rejects.toThrow(/adapters\[0\]\.id: 'none' asks for no adapter/)
   await expect(refused(offer("own", { adapters: [legal] }), offer("own:legal"))).rejects.toThrow(
     /'own:legal'/,
   )

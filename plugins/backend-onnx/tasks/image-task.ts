@@ -66,9 +66,15 @@ const refused = (
 
 /** Fails with the 400 of a request that this model can't take. */
 const checked = (
-  { sources, maxSources, adapters }: ImageInfo,
-  { images, adapter }: ImageRequest,
+  { sources, maxSources, maxSteps, adapters }: ImageInfo,
+  { images, steps, adapter }: ImageRequest,
 ): Effect.Effect<void, ApiError> => {
+  if (maxSteps !== undefined && steps > maxSteps)
+    return refused(
+      `This model draws in at most ${maxSteps} steps, not ${steps}.`,
+      "num_steps",
+      "invalid_request_error",
+    )
   if (images.length > 0 && sources === "none")
     return refused("This model takes no images.", "images", "unsupported_parameter")
   if (images.length > maxSources)

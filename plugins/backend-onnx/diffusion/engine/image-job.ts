@@ -38,6 +38,8 @@ export interface ImageInfo {
   /** Whether sources are seen in every step, started from, or can't be used. */
   readonly sources: "seen" | "start" | "none"
   readonly maxSources: number
+  /** The most steps of its schedule; absent: no bound of its own. */
+  readonly maxSteps?: number
   /** Ids of adapters of the entry that are parts of the model. */
   readonly parts: readonly string[]
   /** Ids of its LoRAs. */

@@ -7,7 +7,7 @@ import type { EngineSpec } from "../../worker/protocol.ts"
 import { openPipelineFolder, schedulerIn } from "../folder/pipeline-folder.ts"
 import type { Condition, ImageModel } from "../model.ts"
 import { imageFamily } from "../pipelines/families.ts"
-import { openSchedule } from "../schedulers/open-schedule.ts"
+import { mostSteps, openSchedule } from "../schedulers/open-schedule.ts"
 import type { ImageInfo, ImageJobEvent, ImageJobRequest } from "./image-job.ts"
 import { ImageRunner } from "./image-runner.ts"
 import { paint } from "./paint.ts"
@@ -31,9 +31,13 @@ export const imageEngine = (
     })
     return empty
   }
-  const { sources, maxSources, parts = [], adapters = [], adapterBytes = 0 } = model.info
+  const { scheduler, sources, maxSources, parts = [], adapters = [], adapterBytes = 0 } = model.info
+  const maxSteps = mostSteps(scheduler)
   return {
-    info: { sources, maxSources, parts, adapters, adapterBytes, ...digests },
+    info: {
+      ...{ sources, maxSources, parts, adapters, adapterBytes, ...digests },
+      ...(maxSteps !== undefined && { maxSteps }),
+    },
     runner: new ImageRunner(),
     start: (request, emit) =>
       new Stepped((pause) => paint({ model, unprompted }, request, emit, pause)),

@@ -44,13 +44,17 @@ export const ddim = (config: Metadata, { steps }: ScheduleRequest): Schedule => 
 
 const dataDeviation = 0.5
 
+/** The steps of the schedule that a consistency model was distilled from: it can't have more. */
+export const originalStepsIn = (config: Metadata): number =>
+  countOr(config, "original_inference_steps", trainStepsIn(config), 50)
+
 /** Multistep sampling of a latent consistency model (Luo et al. 2023, arXiv:2310.04378). */
 export const lcm = (config: Metadata, { steps }: ScheduleRequest): Schedule => {
   refuseOn(config, "thresholding")
   const signal = signalIn(config)
   const prediction = predictionIn(config)
   const clipped = clippedIn(config, false)
-  const original = countOr(config, "original_inference_steps", signal.length, 50)
+  const original = originalStepsIn(config)
   if (steps > original) throw new Damaged(`it was made for at most ${original} steps`)
   const stride = Math.floor(signal.length / original)
   const timesteps = Array.from(

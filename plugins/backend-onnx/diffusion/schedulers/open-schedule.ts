@@ -1,6 +1,6 @@
 import { type Metadata, textIn } from "../../weights/gguf-metadata.ts"
 import { Unsupported } from "../../weights/model-file-error.ts"
-import { ddim, lcm } from "./ddim.ts"
+import { ddim, lcm, originalStepsIn } from "./ddim.ts"
 import { dpmSolver } from "./dpm-solver.ts"
 import { euler, eulerAncestral } from "./euler.ts"
 import { flowMatch } from "./flow-match.ts"
@@ -18,6 +18,10 @@ const schedules: Readonly<
   DPMSolverMultistepScheduler: dpmSolver,
   FlowMatchEulerDiscreteScheduler: flowMatch,
 }
+
+/** The most steps that a schedule can have; undefined: as many as requests may ask for. */
+export const mostSteps = (config: Metadata): number | undefined =>
+  textIn(config, "_class_name") === "LCMScheduler" ? originalStepsIn(config) : undefined
 
 /**
  * The schedule of scheduler_config.json for a number of steps. Throws `Unsupported` or `Damaged`.
