@@ -12,6 +12,10 @@ export const openRakitUpstream = async () => {
     (await runCli(["keys", "hash", "--name", "one", "--json"])).stdout,
   ) as { readonly key: string; readonly hash: string }
   const config = join(folder, "rakit.yaml")
+  const models = writeTinyModels(folder) as readonly {
+    readonly id: string
+    readonly sources: readonly { readonly url: string }[]
+  }[]
   const limits = { rpm: 1_000_000, rpd: 1_000_000, concurrency: 1_000 }
   writeFileSync(
     config,
@@ -28,13 +32,16 @@ export const openRakitUpstream = async () => {
         "endpoint-rerank": {},
         "endpoint-images": {},
       },
-      models: writeTinyModels(folder),
+      models,
     }),
   )
   const platform = await startPlatform({ config, database: "embedded" })
   return {
     url: platform.url,
     key,
+    /** The file or folder of a model. */
+    filesOf: (id: string) =>
+      models.find((model) => model.id === id)?.sources[0]?.url.replace("file:", "") ?? "",
     close: async () => {
       await platform.stop("SIGKILL")
       rmSync(folder, { recursive: true, force: true })
