@@ -7,13 +7,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import { completedBatch, startBatch } from "../batch-client.ts"
 import { addAccount, askDashboard } from "../dashboard-client.ts"
 import { type Platform, runCli, type StartOptions, startPlatform } from "../platform.ts"
+import { openTestDatabase } from "../postgres.ts"
 import { noS3Server, type S3Server, startS3Server } from "../s3-server.ts"
+import { mountSmallDisk } from "../small-disk.ts"
 import { newBucket, writeStorageConfig } from "./storage-config.ts"
 
 const closers: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
+
+const smallDisk = mountSmallDisk(5)
 
 const clientOf = ({ url }: Platform, apiKey: string) =>
   new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
@@ -221,4 +225,68 @@ describe.skipIf(noS3Server() !== undefined)("a deployment on S3", () => {
     await platform.stop()
     await expectClean(config, platform)
   }, 180_000)
+
+  it("says which setting is wrong when it does not start", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "rakit-s3-wrong-"))
+    closers.push(() => rmSync(folder, { recursive: true, force: true }))
+    const { url, close } = await openTestDatabase()
+    closers.push(close)
+    const bucket = newBucket(server)
+    const refusal = async (wrong: Record<string, unknown>) => {
+      const config = writeStorageConfig(folder, "storage-s3", { ...bucket, attempts: 1, ...wrong })
+      const env = { RAKIT_DATA: folder, DATABASE_URL: url, PORT: "0" }
+      const { code, stderr, stdout } = await runCli(["serve", config], env)
+      expect(code).toBe(1)
+      expect(`${stdout}${stderr}`).not.toContain(bucket.secretAccessKey)
+      return stderr
+    }
+    const said = await Promise.all([
+      refusal({ endpoint: "http://127.0.0.1:1" }),
+      refusal({ region: "eu-north-7" }),
+      refusal({ bucket: "elsewhere" }),
+      refusal({ accessKeyId: "nobody" }),
+      refusal({ secretAccessKey: "wrong" }),
+    ])
+    expect(said.map((text) => /there is no such bucket|Correct `\w+`/.exec(text)?.[0])).toEqual([
+      "Correct `endpoint`",
+      "Correct `region`",
+      "there is no such bucket",
+      "Correct `accessKeyId`",
+      "Correct `secretAccessKey`",
+    ])
+  }, 120_000)
 })
+
+describe.skipIf(noS3Server() !== undefined)(
+  "a deployment on an S3 store whose disk is full",
+  () => {
+    it("refuses uploads with 507, serves and deletes what is there, and then has room again", async ({
+      skip,
+    }) => {
+      const disk = smallDisk
+      if (disk === undefined) return skip()
+      const server = await startS3Server({ folder: disk })
+      closers.push(server.close)
+      const folder = mkdtempSync(join(tmpdir(), "rakit-s3-full-"))
+      closers.push(() => rmSync(folder, { recursive: true, force: true }))
+      const config = writeStorageConfig(folder, "storage-s3", newBucket(server))
+      const platform = await startPlatform({ config })
+      closers.push(platform.close)
+      const client = clientOf(platform, platform.credentials.api_key)
+      const large = "{}\n".repeat(1_000_000)
+      const kept = await upload(client, large)
+      const error = await upload(client, large).then(
+        () => undefined,
+        (cause: unknown) => cause,
+      )
+      expect(error).toMatchObject({ status: 507, code: "storage_full" })
+      expect(await (await client.files.content(kept.id)).text()).toBe(large)
+      expect((await client.chat.completions.create(question)).choices).toHaveLength(1)
+      await client.files.delete(kept.id)
+      // its bytes go within seconds
+      await vi.waitFor(() => upload(client, large), { timeout: 30_000, interval: 200 })
+      await platform.stop()
+      await expectClean(config, platform)
+    }, 120_000)
+  },
+)
