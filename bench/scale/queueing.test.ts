@@ -24,7 +24,7 @@ const free: SimulatedSystem = {
 
 it("a thread alone is a queue of Jackson: the mean time is service / (1 - load)", () => {
   for (const perSecond of [100, 600, 800]) {
-    const { meanMs } = simulate({ ...free, perSecond }, 400_000)
+    const { meanMs } = simulate({ ...free, perSecond }, 100_000)
     expect(meanMs / (1 / (1 - perSecond / 1000))).toBeGreaterThan(0.95)
     expect(meanMs / (1 / (1 - perSecond / 1000))).toBeLessThan(1.05)
   }
@@ -34,7 +34,7 @@ it("statements of one call each are an M/D/1 queue", () => {
   // admissions only wait for each other: two lines, so a database of two cores is never short
   const system = { ...free, callMs: 0, databaseCores: 2, statementMs: 1, gathered: 1 }
   const load = 0.5
-  const { meanMs, callsPerSettlement } = simulate({ ...system, perSecond: 1000 * load }, 200_000)
+  const { meanMs, callsPerSettlement } = simulate({ ...system, perSecond: 1000 * load }, 60_000)
   // the first line waits load / (2 (1 - load)) of a service; behind it nobody waits again
   expect(meanMs).toBeCloseTo(2 + load / (2 * (1 - load)), 1)
   expect(callsPerSettlement).toBe(1)
