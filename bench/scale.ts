@@ -1,7 +1,7 @@
 // What one call, line, delivery, search and file costs Rakit and PostgreSQL, with 1, 2 and 3 servers on one database.
 // `npm run build && node --import tsx bench/scale.ts [--rounds 3] [--ms 4000] [--connections 1,8,32,128,384]
-// [--lines 2000] [--batches 40] [--chunks 1000,10000,50000] [--servers 3] [--write]`
-// `--write` puts the figures into bench/scale/costs.json, which `npm run docs` makes docs/scale.md of.
+// [--lines 2000] [--batches 40] [--chunks 1000,10000,50000] [--servers 3] [--only ladder] [--write]`
+// `--only ladder` or `--only kinds` measures one part and keeps the other as it was written. `--write` puts the figures into bench/scale/costs.json, which `npm run docs` makes docs/scale.md of.
 import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os"
@@ -13,7 +13,14 @@ import { codeInWords } from "./deployment/code.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { figure, printTable } from "./measure/table.ts"
 import { type Cluster, startCluster } from "./scale/cluster.ts"
-import { type Costs, costsFile, type MeasuredCosts, type Rung } from "./scale/costs.ts"
+import {
+  type Costs,
+  costsFile,
+  type Loads,
+  type MeasuredCosts,
+  type Rung,
+  readCosts,
+} from "./scale/costs.ts"
 import * as kinds from "./scale/kinds.ts"
 import { chatLoad, climb, type Loaded, load } from "./scale/ladder.ts"
 import { type Idle, idleBetween } from "./scale/meter.ts"
@@ -28,6 +35,7 @@ const { values } = parseArgs({
     chunks: { type: "string", default: "1000,10000,50000" },
     servers: { type: "string", default: "3" },
     idle: { type: "string", default: "10000" },
+    only: { type: "string", default: "ladder,kinds" },
     write: { type: "boolean", default: false },
   },
 })
@@ -45,8 +53,10 @@ const options = {
   batches: one(values.batches),
   chunks: numbers(values.chunks),
 }
+const only = values.only.split(",")
+if (only.some((part) => !["ladder", "kinds"].includes(part)))
+  throw new Error(`--only must be ladder or kinds, not "${values.only}"`)
 const startedMs = performance.now()
-const loadBefore = loadavg()
 
 const residentMb = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
@@ -58,8 +68,30 @@ const measureIdle = async ({ meter, pids }: Cluster): Promise<Idle> => {
   return idleBetween(before, await meter.read(pids))
 }
 
-/** Kinds of work are measured on the first server alone. */
-const measureKinds = async (cluster: Cluster, receiver: Receiver, idle: Idle) => {
+/** A new cluster for one part, and the loads of the machine before and after it. */
+const withCluster = async <Found>(
+  measurePart: (cluster: Cluster, receiver: Receiver) => Promise<Found>,
+): Promise<{ readonly found: Found; readonly loads: Loads; readonly postgres: string }> => {
+  const before = loadavg()
+  const receiver = await openReceiver()
+  const cluster = await startCluster(receiver.host)
+  try {
+    const found = await measurePart(cluster, receiver)
+    return { found, loads: { before, after: loadavg() }, postgres: cluster.about }
+  } finally {
+    await cluster.stop()
+    await receiver.close()
+  }
+}
+
+/** V8 needs some ten thousand calls until the code is what it will be. */
+const warm = (cluster: Cluster) =>
+  load(cluster, chatLoad(cluster.keys.slice(1), 64, options.ms * 2 * (cluster.pids.length + 1)))
+
+/** Kinds of work, on one server. */
+const measureKinds = async (cluster: Cluster, receiver: Receiver) => {
+  await warm(cluster)
+  const idle = await measureIdle(cluster)
   const served = await kinds.serveKinds(cluster, options, idle)
   const batchLine = await kinds.runLines(cluster, options, idle)
   const webhook = await kinds.deliver(cluster, receiver, options, idle)
@@ -69,25 +101,37 @@ const measureKinds = async (cluster: Cluster, receiver: Receiver, idle: Idle) =>
     ...all,
     ...Object.fromEntries(search.map((costs) => [`search, ${costs.chunks} chunks`, costs])),
   })
-  return { all, search }
+  const { fileBytes, streamTokens } = kinds
+  return { kinds: all, search, fileBytes, streamTokens }
 }
 
-const measureLadder = async (cluster: Cluster, first: (idle: Idle) => Promise<void>) => {
-  const rungs: Rung[] = []
+const idleOf = async (cluster: Cluster, idle: Idle): Promise<MeasuredCosts["idle"]> => {
+  const each = (value: number) => Number((value / cluster.pids.length).toPrecision(4))
+  return {
+    rakitCpuUs: each(idle.rakitCpuUs),
+    postgresCpuUs: each(idle.postgresCpuUs),
+    statements: each(idle.statements),
+    transactions: each(idle.transactions),
+    connections: each(await cluster.meter.connections()),
+    residentMb: each(cluster.pids.reduce((sum, pid) => sum + residentMb(pid), 0)),
+  }
+}
+
+/** Chat calls on one server, then on one more each time. */
+const measureLadder = async (cluster: Cluster) => {
+  const ladder: Rung[] = []
   const runs: Loaded[] = []
-  const idles: Idle[] = []
+  let idle: Idle | undefined
   for (let servers = 1; servers <= one(values.servers); servers++) {
     if (servers > 1) await cluster.addServer()
-    // V8 needs some ten thousand calls until the code is what it will be
-    await load(cluster, chatLoad(cluster.keys.slice(1), 64, options.ms * 2 * (servers + 1)))
-    idles.push(await measureIdle(cluster))
-    const climbed = await climb(cluster, options, idles.at(-1)!)
-    rungs.push(...climbed.rungs)
+    await warm(cluster)
+    idle = await measureIdle(cluster)
+    const climbed = await climb(cluster, options, idle)
+    ladder.push(...climbed.rungs)
     runs.push(...climbed.runs)
     printRungs(climbed.rungs)
-    if (servers === 1) await first(idles[0]!)
   }
-  return { rungs, runs, idle: idles.at(-1)! }
+  return { ladder, flushMs: kinds.middleOfFlushes(runs), idle: await idleOf(cluster, idle!) }
 }
 
 const printRungs = (rungs: readonly Rung[]): void =>
@@ -124,50 +168,29 @@ const printKinds = (all: Readonly<Record<string, Costs>>): void =>
   )
 
 const measure = async (): Promise<MeasuredCosts> => {
-  const receiver = await openReceiver()
-  const cluster = await startCluster(receiver.host)
-  try {
-    let found: Awaited<ReturnType<typeof measureKinds>> | undefined
-    const { rungs, runs, idle } = await measureLadder(cluster, async (alone) => {
-      found = await measureKinds(cluster, receiver, alone)
-    })
-    const { all, search } = found!
-    const resident = cluster.pids.reduce((sum, pid) => sum + residentMb(pid), 0)
-    const held = await cluster.meter.connections()
-    const each = (value: number) => Number((value / cluster.pids.length).toPrecision(4))
-    return {
-      date: new Date().toISOString().slice(0, 10),
-      machine: {
-        cpu: cpus()[0]!.model.trim(),
-        cores: availableParallelism(),
-        memoryGb: Math.round(totalmem() / 2 ** 30),
-        kernel: release(),
-        node: process.version,
-        postgres: cluster.about,
-        loadBefore,
-        loadAfter: loadavg(),
-      },
-      rounds: options.rounds,
-      ms: options.ms,
-      ladder: rungs,
-      flushMs: kinds.middleOfFlushes(runs),
-      idle: {
-        rakitCpuUs: each(idle.rakitCpuUs),
-        postgresCpuUs: each(idle.postgresCpuUs),
-        statements: each(idle.statements),
-        transactions: each(idle.transactions),
-        connections: each(held),
-        residentMb: each(resident),
-      },
-      kinds: all,
-      fileBytes: kinds.fileBytes,
-      streamTokens: kinds.streamTokens,
-      search,
-    }
-  } finally {
-    await cluster.stop()
-    await receiver.close()
-  }
+  const kept = only.length === 2 ? undefined : readCosts()
+  const climbed = only.includes("ladder") ? await withCluster(measureLadder) : undefined
+  const served = only.includes("kinds") ? await withCluster(measureKinds) : undefined
+  return {
+    ...kept,
+    ...climbed?.found,
+    ...served?.found,
+    loads: {
+      ladder: climbed?.loads ?? kept!.loads.ladder,
+      kinds: served?.loads ?? kept!.loads.kinds,
+    },
+    date: new Date().toISOString().slice(0, 10),
+    machine: {
+      cpu: cpus()[0]!.model.trim(),
+      cores: availableParallelism(),
+      memoryGb: Math.round(totalmem() / 2 ** 30),
+      kernel: release(),
+      node: process.version,
+      postgres: (climbed ?? served)!.postgres,
+    },
+    rounds: options.rounds,
+    ms: options.ms,
+  } as MeasuredCosts
 }
 
 printMachine("What scales how: load generator, servers and PostgreSQL share the cores", codeInWords)

@@ -71,6 +71,12 @@ export interface SearchCosts extends Served {
   readonly firstMs: number
 }
 
+/** Load averages of 1, 5 and 15 minutes. */
+export interface Loads {
+  readonly before: readonly number[]
+  readonly after: readonly number[]
+}
+
 export interface MeasuredCosts {
   /** YYYY-MM-DD, UTC. */
   readonly date: string
@@ -81,10 +87,9 @@ export interface MeasuredCosts {
     readonly kernel: string
     readonly node: string
     readonly postgres: string
-    /** Load averages of 1, 5 and 15 minutes. */
-    readonly loadBefore: readonly number[]
-    readonly loadAfter: readonly number[]
   }
+  /** The parts may come from two runs. */
+  readonly loads: { readonly ladder: Loads; readonly kinds: Loads }
   readonly rounds: number
   readonly ms: number
   readonly ladder: readonly Rung[]

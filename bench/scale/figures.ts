@@ -1,4 +1,4 @@
-import type { Costs, MeasuredCosts } from "./costs.ts"
+import type { Costs, Kind, MeasuredCosts } from "./costs.ts"
 import {
   callsOf,
   type Deployment,
@@ -52,21 +52,31 @@ export const statementUs = ({
 
 type Figure = "rakitCpuUs" | "postgresCpuUs" | "walBytes" | "kept"
 
-const keptBytes = ({ bytes }: Costs): number => Object.values(bytes).reduce((a, b) => a + b, 0)
+const sumOf = ({ bytes }: Costs, isMeant: (table: string) => boolean): number =>
+  Object.entries(bytes).reduce((sum, [table, n]) => sum + (isMeant(table) ? n : 0), 0)
+
+const isLedger = (table: string): boolean => table.startsWith("ledger_")
+
+/**
+ * Bytes that stay of one unit. Each paid kind writes the same rows of the ledger; what was measured
+ * later filled space that autovacuum had freed, so the most that a kind took counts for all.
+ */
+const keptBytes = ({ kinds }: MeasuredCosts, kind: string, one: Costs): number => {
+  if (!paidKinds.some((paid) => paid === kind)) return sumOf(one, () => true)
+  const { chat, chatStream, embedding, batchLine } = kinds
+  const ledger = [chat, chatStream, embedding, batchLine].map((paid) => sumOf(paid, isLedger))
+  return sumOf(one, (table) => !isLedger(table)) + Math.max(...ledger)
+}
 
 /** What the load takes of one figure in the busiest second, at 1x. */
 export const perSecond = ({ costs, profile }: Scenario, figure: Figure): number => {
-  const of = (one: Costs) => (figure === "kept" ? keptBytes(one) : one[figure])
-  const searched =
-    figure === "rakitCpuUs" || figure === "postgresCpuUs"
-      ? searchUs(costs, figure, profile.chunksOfAccount)
-      : of(costs.search[0]!)
-  return Object.entries(profile.rates).reduce(
-    (sum, [kind, rate]) =>
-      sum +
-      rate * (kind === "search" ? searched : of(costs.kinds[kind as keyof typeof costs.kinds])),
-    0,
-  )
+  const isCpu = figure === "rakitCpuUs" || figure === "postgresCpuUs"
+  const of = (kind: string): number => {
+    if (kind === "search" && isCpu) return searchUs(costs, figure, profile.chunksOfAccount)
+    const one = kind === "search" ? costs.search[0]! : costs.kinds[kind as Kind]
+    return figure === "kept" ? keptBytes(costs, kind, one) : one[figure]
+  }
+  return Object.entries(profile.rates).reduce((sum, [kind, rate]) => sum + rate * of(kind), 0)
 }
 
 /** CPU of the mean paid call, in µs. */

@@ -59,7 +59,7 @@ const measuredSection = (costs: MeasuredCosts): string => {
   return `## Measured
 
 ${costs.date}, ${machine.cores} cores (${machine.cpu}), ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}; ${machine.postgres}. A flush of the write-ahead log took ${figure(costs.flushMs)} ms. Medians of ${costs.rounds} rounds of ${figure(costs.ms / 1000)} s.
-Load average ${loads(machine.loadBefore)} before (1, 5, 15 min) and ${loads(machine.loadAfter)} after; programs that have nothing to do with it took ${figure(Math.min(...foreign))} to ${figure(Math.max(...foreign))} cores, beside each row. Models are fakes that answer at once, so all of this is Rakit and PostgreSQL.
+Load averages (1, 5, 15 min): ${loads(costs.loads.ladder.before)} before the ladder and ${loads(costs.loads.ladder.after)} after it, ${loads(costs.loads.kinds.before)} before the rest and ${loads(costs.loads.kinds.after)} after it; programs that have nothing to do with it took ${figure(Math.min(...foreign))} to ${figure(Math.max(...foreign))} cores, beside each row. Models are fakes that answer at once, so all of this is Rakit and PostgreSQL.
 
 ### One to three processes, one database
 
@@ -78,6 +78,7 @@ ${tables.costsTable(costs)}
 
 ${tables.writesTable(costs)}
 
+Bytes kept are the growth of the files meanwhile. A call's row is written twice, and where autovacuum has freed first versions, later rows take their place: what ran later shows less, and the simulation takes the most of them. PostgreSQL reports rows some seconds late: read 0.93 or 1.03 as 1.
 A delivery is the difference between batches of one line with twenty webhooks and without. Statements of money are shared, so there are fewer than calls.
 
 ### Searches and the size of the index
