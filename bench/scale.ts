@@ -14,9 +14,9 @@ import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { figure, printTable } from "./measure/table.ts"
 import { type Cluster, startCluster } from "./scale/cluster.ts"
 import {
+  type Conditions,
   type Costs,
   costsFile,
-  type Loads,
   type MeasuredCosts,
   type Rung,
   readCosts,
@@ -68,16 +68,22 @@ const measureIdle = async ({ meter, pids }: Cluster): Promise<Idle> => {
   return idleBetween(before, await meter.read(pids))
 }
 
-/** A new cluster for one part, and the loads of the machine before and after it. */
+/** A new cluster for one part, and how it was measured. */
 const withCluster = async <Found>(
   measurePart: (cluster: Cluster, receiver: Receiver) => Promise<Found>,
-): Promise<{ readonly found: Found; readonly loads: Loads; readonly postgres: string }> => {
-  const before = loadavg()
+): Promise<{
+  readonly found: Found
+  readonly conditions: Conditions
+  readonly postgres: string
+}> => {
+  const loadBefore = loadavg()
   const receiver = await openReceiver()
   const cluster = await startCluster(receiver.host)
   try {
     const found = await measurePart(cluster, receiver)
-    return { found, loads: { before, after: loadavg() }, postgres: cluster.about }
+    const { rounds, ms } = options
+    const conditions = { rounds, ms, loadBefore, loadAfter: loadavg() }
+    return { found, conditions, postgres: cluster.about }
   } finally {
     await cluster.stop()
     await receiver.close()
@@ -175,9 +181,9 @@ const measure = async (): Promise<MeasuredCosts> => {
     ...kept,
     ...climbed?.found,
     ...served?.found,
-    loads: {
-      ladder: climbed?.loads ?? kept!.loads.ladder,
-      kinds: served?.loads ?? kept!.loads.kinds,
+    conditions: {
+      ladder: climbed?.conditions ?? kept!.conditions.ladder,
+      kinds: served?.conditions ?? kept!.conditions.kinds,
     },
     date: new Date().toISOString().slice(0, 10),
     machine: {
@@ -188,8 +194,6 @@ const measure = async (): Promise<MeasuredCosts> => {
       node: process.version,
       postgres: (climbed ?? served)!.postgres,
     },
-    rounds: options.rounds,
-    ms: options.ms,
   } as MeasuredCosts
 }
 

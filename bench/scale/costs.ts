@@ -71,10 +71,12 @@ export interface SearchCosts extends Served {
   readonly firstMs: number
 }
 
-/** Load averages of 1, 5 and 15 minutes. */
-export interface Loads {
-  readonly before: readonly number[]
-  readonly after: readonly number[]
+/** How a part was measured; load averages are those of 1, 5 and 15 minutes. */
+export interface Conditions {
+  readonly rounds: number
+  readonly ms: number
+  readonly loadBefore: readonly number[]
+  readonly loadAfter: readonly number[]
 }
 
 export interface MeasuredCosts {
@@ -89,9 +91,7 @@ export interface MeasuredCosts {
     readonly postgres: string
   }
   /** The parts may come from two runs. */
-  readonly loads: { readonly ladder: Loads; readonly kinds: Loads }
-  readonly rounds: number
-  readonly ms: number
+  readonly conditions: { readonly ladder: Conditions; readonly kinds: Conditions }
   readonly ladder: readonly Rung[]
   /** One flush of the write-ahead log, under load. */
   readonly flushMs: number

@@ -1,4 +1,4 @@
-import type { MeasuredCosts } from "./costs.ts"
+import type { Conditions, MeasuredCosts } from "./costs.ts"
 import { meanCall, type Scenario } from "./figures.ts"
 import { growTo, type Step, scenarioOf } from "./growth.ts"
 import {
@@ -50,7 +50,10 @@ const inShort = (costs: MeasuredCosts, steps: readonly Step[]): string => {
   ].join("\n")
 }
 
-const loads = (values: readonly number[]): string => values.map((n) => n.toFixed(1)).join(", ")
+const averages = (values: readonly number[]): string => values.map((n) => n.toFixed(1)).join(", ")
+
+const conditionsOf = ({ rounds, ms, loadBefore, loadAfter }: Conditions): string =>
+  `medians of ${rounds} rounds of ${figure(ms / 1000)} s, load average (1, 5, 15 min) ${averages(loadBefore)} before and ${averages(loadAfter)} after`
 
 /** The part of the page that was measured. */
 const measuredSection = (costs: MeasuredCosts): string => {
@@ -58,8 +61,8 @@ const measuredSection = (costs: MeasuredCosts): string => {
   const foreign = costs.ladder.map(({ foreignCores }) => foreignCores)
   return `## Measured
 
-${costs.date}, ${machine.cores} cores (${machine.cpu}), ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}; ${machine.postgres}. A flush of the write-ahead log took ${figure(costs.flushMs)} ms. Medians of ${costs.rounds} rounds of ${figure(costs.ms / 1000)} s.
-Load averages (1, 5, 15 min): ${loads(costs.loads.ladder.before)} before the ladder and ${loads(costs.loads.ladder.after)} after it, ${loads(costs.loads.kinds.before)} before the rest and ${loads(costs.loads.kinds.after)} after it; programs that have nothing to do with it took ${figure(Math.min(...foreign))} to ${figure(Math.max(...foreign))} cores, beside each row. Models are fakes that answer at once, so all of this is Rakit and PostgreSQL.
+${costs.date}, ${machine.cores} cores (${machine.cpu}), ${machine.memoryGb} GB, Linux ${machine.kernel}, Node ${machine.node}; ${machine.postgres}. A flush of the write-ahead log took ${figure(costs.flushMs)} ms.
+The ladder: ${conditionsOf(costs.conditions.ladder)}. The rest: ${conditionsOf(costs.conditions.kinds)}. During the ladder programs that have nothing to do with it took ${figure(Math.min(...foreign))} to ${figure(Math.max(...foreign))} cores, beside each row. Models are fakes that answer at once, so all of this is Rakit and PostgreSQL.
 
 ### One to three processes, one database
 

@@ -46,6 +46,7 @@ const rung = (each: number): Rung => ({
   clientCores: 0.1,
   foreignCores: 0,
 })
+const measured = { rounds: 1, ms: 1, loadBefore: [], loadAfter: [] }
 const costs: MeasuredCosts = {
   date: "2026-01-01",
   machine: {
@@ -56,9 +57,7 @@ const costs: MeasuredCosts = {
     node: "",
     postgres: "",
   },
-  loads: { ladder: { before: [], after: [] }, kinds: { before: [], after: [] } },
-  rounds: 1,
-  ms: 1,
+  conditions: { ladder: measured, kinds: measured },
   ladder: [1, 8, 32].map(rung),
   flushMs: 2,
   idle: {
