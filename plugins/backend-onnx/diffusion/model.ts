@@ -64,7 +64,7 @@ export interface ImageModel {
   latentShape(width: number, height: number): readonly number[]
   /** The number of tokens or patches of latents, which the shift of a schedule depends on. */
   tokensIn(latents: readonly number[]): number
-  encodePrompt(prompt: string): Promise<Condition>
+  encodePrompt(prompt: string, adapter?: Adapter): Promise<Condition>
   /**
    * The pictures have any size; `width` and `height` are those of the result. `pause` is awaited
    * between tiles, as by `decode`.

@@ -27,6 +27,13 @@ export interface EncoderBuilding {
   readonly graph: GraphBuilder
   readonly file: TensorSource
   readonly precision: Precision
+  /** Adds what the LoRA of a run makes of the input `x` of the linear layer `name`. */
+  readonly adapted?: (
+    name: string,
+    x: Value,
+    product: Value,
+    sizes: { readonly rows: number; readonly columns: number },
+  ) => Value
 }
 
 /** What all parts of an encoder's graph read of a batch, padded at the end. */

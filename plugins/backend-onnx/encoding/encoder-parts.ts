@@ -165,11 +165,17 @@ export const plusBias = (
     ? building.graph.node("Add", [x, vector(building, `${name}.bias`, length)])
     : x
 
-/** `x` times the matrix `name.weight`, plus `name.bias` where there is one. */
-export const dense = (building: EncoderBuilding, name: string, x: Value, sizes: Sizes): Value =>
-  plusBias(building, name, product(building, name, x, sizes), sizes.rows)
+/**
+ * `x` times the matrix `name.weight`, changed by a LoRA where the building takes them, plus
+ * `name.bias` where there is one.
+ */
+export const dense = (building: EncoderBuilding, name: string, x: Value, sizes: Sizes): Value => {
+  const own = product(building, name, x, sizes)
+  const sum = building.adapted?.(name, x, own, sizes) ?? own
+  return plusBias(building, name, sum, sizes.rows)
+}
 
-/** `x [.., width]` times several square matrices with their biases, as one product. */
+/** `x [.., width]` times several square matrices with their biases, as one product, and LoRAs. */
 export const projections = (
   building: EncoderBuilding,
   names: readonly string[],
@@ -185,12 +191,15 @@ export const projections = (
     file.has(`${name}.bias`) ? [...vectorOf(file, `${name}.bias`, width)] : [],
   )
   const sum = biases.length ? graph.node("Add", [all, graph.floats(biases)]) : all
-  return graph.nodeWith(
+  const parts = graph.nodeWith(
     "Split",
     [sum],
     names.map(() => graph.name("part")),
     { attributes: { axis: -1 } },
   )
+  const { adapted } = building
+  if (!adapted) return parts
+  return names.map((name, i) => adapted(name, x, parts[i]!, { rows: width, columns: width }))
 }
 
 /**

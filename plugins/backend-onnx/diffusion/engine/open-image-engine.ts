@@ -5,12 +5,12 @@ import { explaining } from "../../weights/model-file-error.ts"
 import type { EngineOpener, OpenEngine } from "../../worker/open-engine.ts"
 import type { EngineSpec } from "../../worker/protocol.ts"
 import { openPipelineFolder, schedulerIn } from "../folder/pipeline-folder.ts"
-import type { Condition, ImageModel } from "../model.ts"
+import type { ImageModel } from "../model.ts"
 import { imageFamily } from "../pipelines/families.ts"
 import { mostSteps, openSchedule } from "../schedulers/open-schedule.ts"
 import type { ImageInfo, ImageJobEvent, ImageJobRequest } from "./image-job.ts"
 import { ImageRunner } from "./image-runner.ts"
-import { paint } from "./paint.ts"
+import { paint, unpromptedOf } from "./paint.ts"
 import { Stepped } from "./stepped.ts"
 
 const defaultTileSize = 512
@@ -22,15 +22,7 @@ export const imageEngine = (
   model: ImageModel,
   digests: Digests = { digest: "", adapterDigests: {} },
 ): OpenEngine<ImageJobRequest, ImageJobEvent, ImageInfo, Stepped> => {
-  let empty: Promise<Condition> | undefined
-  const unprompted = (): Promise<Condition> => {
-    empty ??= model.encodePrompt("")
-    // a failure is that of one request, not of all that come after it
-    empty.catch(() => {
-      empty = undefined
-    })
-    return empty
-  }
+  const unprompted = unpromptedOf(model)
   const { scheduler, sources, maxSources, parts = [], adapters = [], adapterBytes = 0 } = model.info
   const maxSteps = mostSteps(scheduler)
   return {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 import type { ImageModel, ImageModelInfo } from "../model.ts"
 import { drawingModel, flowScheduler } from "../testing/drawing-model.ts"
 import type { ImageJobEvent, ImageJobRequest } from "./image-job.ts"
-import { paint, stepsOf } from "./paint.ts"
+import { paint, stepsOf, unpromptedOf } from "./paint.ts"
 
 const request = (more: Partial<ImageJobRequest> = {}): ImageJobRequest => ({
   prompt: "a cat",
@@ -23,7 +23,7 @@ const painted = async (
   const events: ImageJobEvent[] = []
   let pauses = 0
   await paint(
-    { model: made.model, unprompted: () => made.model.encodePrompt("") },
+    { model: made.model, unprompted: unpromptedOf(made.model) },
     request(more),
     (event) => events.push(event),
     async () => void pauses++,
@@ -54,7 +54,7 @@ test("pauses between the tiles of sources and of the result, where a job can be 
   const made = drawingModel({}, { pauses: 3 })
   let left = 4
   const cancelled = paint(
-    { model: made.model, unprompted: () => made.model.encodePrompt("") },
+    { model: made.model, unprompted: unpromptedOf(made.model) },
     request(edit),
     () => {},
     async () => {
@@ -88,6 +88,40 @@ test("the LoRA of a request is there in every run", async () => {
   const { denoised, picture } = await painted({ adapter: { id: "dark", strength: 1 } })
   expect(new Set(denoised.map(({ adapter }) => adapter))).toEqual(new Set(["dark"]))
   expect(picture.data[0]).toBe(Math.round(0.2 * 255))
+})
+
+test("the LoRA of a request reads its prompt and the empty one, which is kept with it", async () => {
+  const { model, drawn } = drawingModel()
+  const painter = { model, unprompted: unpromptedOf(model) }
+  for (const strength of [1, 1, 0.5, undefined, 1]) {
+    const adapter = strength === undefined ? {} : { adapter: { id: "dark", strength } }
+    const asked = request({ guidanceScale: 3, steps: 1, ...adapter })
+    await paint(
+      painter,
+      asked,
+      () => {},
+      async () => {},
+    )
+  }
+  expect(drawn.calls.filter((call) => call.startsWith("prompt"))).toEqual([
+    ...["prompt a cat, dark 1", "prompt , dark 1", "prompt a cat, dark 1"],
+    ...["prompt a cat, dark 0.5", "prompt , dark 0.5"],
+    ...["prompt a cat", "prompt ", "prompt a cat, dark 1"],
+  ])
+})
+
+test("an empty prompt that failed is encoded again", async () => {
+  const { model } = drawingModel()
+  let failures = 1
+  const unprompted = unpromptedOf({
+    ...model,
+    encodePrompt: async (...asked) => {
+      if (failures-- > 0) throw new Error("out of memory")
+      return model.encodePrompt(...asked)
+    },
+  })
+  await expect(unprompted()).rejects.toThrow("out of memory")
+  expect(await unprompted()).toHaveProperty("shade")
 })
 
 test("an edit starts from its source as late as its strength says; at 0 nothing is left to do", async () => {

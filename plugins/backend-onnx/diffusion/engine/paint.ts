@@ -1,3 +1,4 @@
+import type { Adapter } from "../../../../core/ports/model.ts"
 import type { Condition, EncodedSources, ImageModel, Pixels, Tensor } from "../model.ts"
 import { openSchedule } from "../schedulers/open-schedule.ts"
 import { mixed, type Schedule } from "../schedulers/schedule.ts"
@@ -7,8 +8,26 @@ import { seededNoise } from "./noise.ts"
 /** The model, and what all of its jobs share. */
 export interface Painter {
   readonly model: ImageModel
-  /** The condition of an empty prompt, for guidance. */
-  unprompted(): Promise<Condition>
+  /** The condition of an empty prompt, for guidance; a LoRA may change it, too. */
+  unprompted(adapter?: Adapter): Promise<Condition>
+}
+
+/** Conditions of the empty prompt that are kept: with the last LoRAs, and without. */
+const maxEmpty = 4
+
+/** Encodes empty prompts of a model, and keeps some of them. */
+export const unpromptedOf = (model: ImageModel): Painter["unprompted"] => {
+  const kept = new Map<string, Promise<Condition>>()
+  return (adapter) => {
+    const key = adapter ? `${adapter.id} ${adapter.strength}` : ""
+    const condition = kept.get(key) ?? model.encodePrompt("", adapter)
+    kept.delete(key)
+    kept.set(key, condition)
+    // a failure is that of one request, not of all that come after it
+    condition.catch(() => kept.delete(key))
+    if (kept.size > maxEmpty) kept.delete(kept.keys().next().value!)
+    return condition
+  }
 }
 
 interface Canvas {
@@ -35,14 +54,14 @@ export const stepsOf = (steps: number, strength: number): number =>
 
 const encoded = async (
   { model, unprompted }: Painter,
-  { prompt, sources, guidanceScale }: ImageJobRequest,
+  { prompt, sources, guidanceScale, adapter }: ImageJobRequest,
   { width, height }: Canvas,
   pause: Pause,
 ): Promise<Conditions> => {
-  const prompted = await model.encodePrompt(prompt)
+  const prompted = await model.encodePrompt(prompt, adapter)
   await pause()
   const isGuided = model.info.guidance === "twice" && guidanceScale > 1
-  const without = isGuided ? await unprompted() : undefined
+  const without = isGuided ? await unprompted(adapter) : undefined
   if (sources.length === 0) return { prompted, unprompted: without }
   await pause()
   return {

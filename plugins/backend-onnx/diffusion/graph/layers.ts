@@ -1,19 +1,11 @@
 import type { EncoderBuilding } from "../../encoding/encoder-model.ts"
-import { plusBias, product, type Sizes } from "../../encoding/encoder-parts.ts"
+import { dense } from "../../encoding/encoder-parts.ts"
 import type { Value } from "../../onnx/graph-builder.ts"
 
 /** What the graph of a part of a pipeline is built of. */
-export interface PartBuilding extends EncoderBuilding {
-  /** Adds what the LoRAs of a run make of the input `x` of the linear layer `name`. */
-  readonly adapted?: (name: string, x: Value, product: Value, sizes: Sizes) => Value
-}
+export type PartBuilding = EncoderBuilding
 
-/** `x [1,S,columns]` times the matrix `name.weight`, plus `name.bias` where there is one. */
-export const linear = (building: PartBuilding, name: string, x: Value, sizes: Sizes): Value => {
-  const own = product(building, name, x, sizes)
-  const sum = building.adapted?.(name, x, own, sizes) ?? own
-  return plusBias(building, name, sum, sizes.rows)
-}
+export const linear = dense
 
 /** SiLU, as QuickGelu with alpha 1. */
 export const silu = ({ graph }: PartBuilding, x: Value): Value =>

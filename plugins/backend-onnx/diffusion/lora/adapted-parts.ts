@@ -3,6 +3,7 @@ import { floats } from "../../onnx/onnx-session.ts"
 import { ModelFileError } from "../../weights/model-file-error.ts"
 import type { Part, PartGraph, Parts } from "../folder/part.ts"
 import type { ImageModelInfo } from "../model.ts"
+import { clipPrefix } from "./layer-names.ts"
 import { type LoraPair, readLora } from "./lora-file.ts"
 import {
   type LoraLayer,
@@ -98,7 +99,7 @@ export const openAdapted = async <Name extends Adapted>(
   const hasLoras = (parts.host.adapters ?? []).length > 0
   const opened = new Map<Adapted, { readonly part: Part; readonly layers: readonly LoraLayer[] }>()
   for (const [name, graph] of Object.entries(graphs) as [Name, PartGraph][]) {
-    const part = await parts.open(hasLoras ? withLoras(graph) : graph)
+    const part = await parts.open(hasLoras ? withLoras(name, graph) : graph)
     opened.set(name, { part, layers: hasLoras ? loraLayersIn(await part.inputs()) : [] })
   }
   const layers = new Map([...opened].map(([name, one]) => [name, one.layers] as const))
@@ -113,8 +114,12 @@ export const openAdapted = async <Name extends Adapted>(
   }
 }
 
-const withLoras = (graph: PartGraph): PartGraph => ({
-  ...graph,
-  key: [...graph.key, "loras", loraGraphVersion],
-  build: (building, progress) => graph.build(takingLoras(building), progress),
-})
+const withLoras = (of: Adapted, graph: PartGraph): PartGraph => {
+  const nameOf = (layer: string) =>
+    of === "denoiser" || layer.startsWith(clipPrefix) ? layer : `${clipPrefix}${layer}`
+  return {
+    ...graph,
+    key: [...graph.key, "loras", loraGraphVersion],
+    build: (building, progress) => graph.build(takingLoras(building, nameOf), progress),
+  }
+}

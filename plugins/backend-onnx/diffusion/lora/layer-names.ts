@@ -111,6 +111,9 @@ const numbered = (name: string, number: string): string => name.replace(/\bN\b/,
 const isSwapped = (layer: string, lastBlock: string): boolean =>
   layer === "norm_out.linear" || layer === `${lastBlock}.norm1_context.linear`
 
+/** The names of a CLIP text encoder's layers begin so in most files of LoRAs. */
+export const clipPrefix = "text_model."
+
 /** The layers of a model that take LoRAs, by all names that files have for them. */
 export class LayerNames {
   private readonly dotted = new Map<string, LoraTarget>()
@@ -119,7 +122,12 @@ export class LayerNames {
   constructor(layers: Iterable<string>) {
     const all = new Set(layers)
     const numbers = new Set([...all].flatMap((name) => /\.(\d+)\./.exec(name)?.[1] ?? []))
-    for (const name of all) this.add(name, { layers: [name], swapped: false })
+    for (const name of all) {
+      const target = { layers: [name], swapped: false }
+      this.add(name, target)
+      // transformers left the prefix of CLIP's text encoders out from its fifth version on
+      if (name.startsWith(clipPrefix)) this.add(name.slice(clipPrefix.length), target)
+    }
     const last = [...all].reduce(
       (most, name) => Math.max(most, Number(/^transformer_blocks\.(\d+)\./.exec(name)?.[1] ?? -1)),
       -1,

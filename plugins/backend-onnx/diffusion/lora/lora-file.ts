@@ -46,7 +46,7 @@ const targetOf = (
   if (!own)
     throw new Unsupported(
       `it adapts '${layer}' of the ${partNames[of]}, which takes no adapters in this model`,
-      "Name a LoRA of the denoiser alone",
+      "Name a LoRA without this part",
     )
   const target = own.find(layer, underscored)
   if (!target)
@@ -93,19 +93,27 @@ const parsedObject = (text: string): object => {
 
 type Scale = (layer: string, rank: number) => number
 
-/** The factor of pairs without an alpha of their own: by a config beside the tensors, or 1. */
-const scaleOf = (path: string, metadata: ReadonlyMap<string, unknown>): Scale => {
-  if (existsSync(join(path, peftConfigFile))) return peftScales(path)
+/**
+ * The factor of pairs without an alpha of their own, by the part: by a config beside the tensors, or
+ * 1.
+ */
+const scalesOf = (path: string, metadata: ReadonlyMap<string, unknown>) => {
+  if (existsSync(join(path, peftConfigFile))) {
+    const scale = peftScales(path)
+    return () => scale
+  }
   const text = metadata.get(metadataKey)
-  if (typeof text !== "string") return () => 1
+  if (typeof text !== "string") return (): Scale => () => 1
   const own = new Map<string, Metadata>()
   for (const [key, value] of Object.entries(parsedObject(text))) {
     const dot = key.indexOf(".")
     const part = key.slice(0, dot)
     own.set(part, new Map([...(own.get(part) ?? []), [key.slice(dot + 1), value]]) as Metadata)
   }
-  const config = own.get("transformer") ?? own.get("unet")
-  return config ? scalesIn(config, metadataKey) : () => 1
+  return (of: Adapted): Scale => {
+    const config = of === "denoiser" ? (own.get("transformer") ?? own.get("unet")) : own.get(of)
+    return config ? scalesIn(config, metadataKey) : () => 1
+  }
 }
 
 const pairsOf = (
@@ -164,11 +172,11 @@ export const readLora = (
   try {
     return explaining(source.path, () => {
       const names = new Map([...layers].map(([of, all]) => [of, namesOf(all)] as const))
-      const scale = scaleOf(path, source.header.metadata)
+      const scales = scalesOf(path, source.header.metadata)
       const sizes = new Map([...layers].map(([of, all]) => [of, sizesOf(all)] as const))
       const pairs = new Map<Adapted, readonly LoraPair[]>()
       for (const found of layersIn(source, names)) {
-        const own = pairsOf(source, found, sizes.get(found.of)!, scale)
+        const own = pairsOf(source, found, sizes.get(found.of)!, scales(found.of))
         const known = pairs.get(found.of) ?? []
         const twice = own.find(({ layer }) => known.some((pair) => pair.layer === layer))
         if (twice) throw new Damaged(`it adapts the layer '${twice.layer}' twice`)

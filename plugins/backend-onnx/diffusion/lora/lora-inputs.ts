@@ -47,12 +47,15 @@ const plusLora = (
   return graph.node("Add", [product, graph.fused("FusedMatMul", [scaled, b], { transB: 1 })])
 }
 
-/** A building whose linear layers take LoRAs. */
-export const takingLoras = (building: PartBuilding): PartBuilding => {
+/** A building whose linear layers take LoRAs. `nameOf`: what files call a layer of the graph. */
+export const takingLoras = (
+  building: PartBuilding,
+  nameOf: (layer: string) => string,
+): PartBuilding => {
   const { graph } = building
   graph.input(strengthInput, "float", [1])
   return {
     ...building,
-    adapted: (name, x, product, sizes) => plusLora(graph, name, x, product, sizes),
+    adapted: (name, x, product, sizes) => plusLora(graph, nameOf(name), x, product, sizes),
   }
 }

@@ -20,6 +20,8 @@ const sides: Readonly<Record<string, LoraTensor["side"]>> = {
   lora_up: "b",
   "lora.down": "a",
   "lora.up": "b",
+  "lora_linear_layer.down": "a",
+  "lora_linear_layer.up": "b",
 }
 
 const kohyaParts: Readonly<Record<string, Adapted>> = {
@@ -58,6 +60,7 @@ export const parseLoraName = (tensor: string): LoraTensor | undefined => {
     processor,
     (_, layer: string, side: string) => `.${layer === "to_out" ? "to_out.0" : layer}.${side}`,
   )
-  const found = /^(.+?)\.(lora(?:_[AB](?:\.default)?|_down|_up|\.down|\.up))$/.exec(plain)
+  const found =
+    /^(.+?)\.(lora(?:_[AB](?:\.default)?|_down|_up|(?:_linear_layer)?\.(?:down|up)))$/.exec(plain)
   return found ? { ...base, layer: found[1]!, side: sides[found[2]!]! } : undefined
 }

@@ -225,7 +225,7 @@ describe("what doesn't fit is refused when the model opens", () => {
     [
       "a text encoder",
       down("lora_te_text_model_encoder_layers_0_mlp_fc1", 2, 16),
-      "it adapts 'text_model_encoder_layers_0_mlp_fc1' of the text encoder, which takes no adapters in this model. Name a LoRA of the denoiser alone",
+      "it adapts 'text_model_encoder_layers_0_mlp_fc1' of the text encoder, which takes no adapters in this model. Name a LoRA without this part",
     ],
     [
       "a layer of another width",

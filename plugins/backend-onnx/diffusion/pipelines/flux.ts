@@ -9,7 +9,7 @@ import {
 } from "../folder/pipeline-folder.ts"
 import { openAdapted } from "../lora/adapted-parts.ts"
 import type { Condition, OpenImageModel, Pixels, Tensor } from "../model.ts"
-import { openClipPrompts } from "../text/clip-prompts.ts"
+import { clipEncoder } from "../text/clip-prompts.ts"
 import { openT5Prompts } from "../text/t5-prompts.ts"
 import { buildFluxTransformer, fluxConfig } from "../transformers/flux-transformer.ts"
 import { openAutoencoder } from "../vae/autoencoder.ts"
@@ -30,11 +30,13 @@ const placesOf = (axes: readonly number[]): Places => ({
   reference: (index, row, column) => [1 + index, row, column],
 })
 
-const openDenoiser = async (parts: Parts, folder: PipelineFolder) => {
+const openAdaptedParts = async (parts: Parts, folder: PipelineFolder) => {
   const name = "transformer"
   const { path, config: json } = partIn(folder, name, ["FluxTransformer2DModel"])
   const config = explaining(path, () => fluxConfig(json))
+  const clip = clipEncoder(folder, ["text_encoder", "tokenizer"])
   const { parts: own, info } = await openAdapted(parts, {
+    text_encoder: clip.graph,
     denoiser: {
       name,
       path,
@@ -54,7 +56,7 @@ const openDenoiser = async (parts: Parts, folder: PipelineFolder) => {
     const scale = config.guidance ? guidance : undefined
     return unpatched(await run(patched(latents), timestep, condition, scale, adapter))
   }
-  return { config, info, places, denoise }
+  return { config, info, places, denoise, clip: clip.reads(own.text_encoder) }
 }
 
 /** FLUX.1 Kontext sees its source in every step; FLUX.1 starts from it. */
@@ -64,9 +66,8 @@ const kontext = "FluxKontextPipeline"
 export const openFlux: OpenImageModel = async (path, host) => {
   const folder = openPipelineFolder(path)
   const parts = new Parts(host)
-  const clip = await openClipPrompts(parts, folder, ["text_encoder", "tokenizer"])
   const t5 = await openT5Prompts(parts, folder, ["text_encoder_2", "tokenizer_2"])
-  const { config, info, places, denoise } = await openDenoiser(parts, folder)
+  const { config, info, places, denoise, clip } = await openAdaptedParts(parts, folder)
   const vae = await openAutoencoder(parts, folder, host)
   const multiple = 2 * vae.edge
   const isKontext = folder.family === kontext
@@ -93,8 +94,8 @@ export const openFlux: OpenImageModel = async (path, host) => {
       2 * Math.floor(width / multiple),
     ],
     tokensIn: ([, , rows, columns]) => (rows! * columns!) / 4,
-    encodePrompt: async (prompt) => {
-      const { pooled } = await clip(prompt)
+    encodePrompt: async (prompt, adapter) => {
+      const { pooled } = await clip(prompt, adapter)
       return { context: await t5(prompt, promptTokens), pooled }
     },
     encodeSources: async ([picture], width, height, pause) => {

@@ -10,7 +10,7 @@ import {
 } from "../folder/pipeline-folder.ts"
 import { openAdapted } from "../lora/adapted-parts.ts"
 import type { Condition, OpenImageModel, Tensor } from "../model.ts"
-import { openClipPrompts } from "../text/clip-prompts.ts"
+import { clipEncoder } from "../text/clip-prompts.ts"
 import { openT5Prompts } from "../text/t5-prompts.ts"
 import { buildSd3Transformer, sd3Config } from "../transformers/sd3-transformer.ts"
 import { openAutoencoder } from "../vae/autoencoder.ts"
@@ -22,11 +22,15 @@ const graphVersion = 1
 /** Tokens of a prompt that T5 reads. */
 const promptTokens = 256
 
-const openDenoiser = async (parts: Parts, folder: PipelineFolder) => {
+const openAdaptedParts = async (parts: Parts, folder: PipelineFolder) => {
   const name = "transformer"
   const { path, config: json } = partIn(folder, name, ["SD3Transformer2DModel"])
   const config = explaining(path, () => sd3Config(json))
+  const clip = clipEncoder(folder, ["text_encoder", "tokenizer"])
+  const clip2 = clipEncoder(folder, ["text_encoder_2", "tokenizer_2"])
   const { parts: own, info } = await openAdapted(parts, {
+    text_encoder: clip.graph,
+    text_encoder_2: clip2.graph,
     denoiser: {
       name,
       path,
@@ -51,7 +55,13 @@ const openDenoiser = async (parts: Parts, folder: PipelineFolder) => {
     const { output } = await own.denoiser.run(feeds, adapter)
     return { data: output!.data as Float32Array, dims: output!.dims }
   }
-  return { config, info, denoise }
+  return {
+    config,
+    info,
+    denoise,
+    clip: clip.reads(own.text_encoder),
+    clip2: clip2.reads(own.text_encoder_2),
+  }
 }
 
 /** States of two encoders side by side, with zeros up to `width`: `[1,S,width]`. */
@@ -86,9 +96,7 @@ const openLongPrompts = async (parts: Parts, folder: PipelineFolder, width: numb
 export const openSd3: OpenImageModel = async (path, host) => {
   const folder = openPipelineFolder(path)
   const parts = new Parts(host)
-  const clip = await openClipPrompts(parts, folder, ["text_encoder", "tokenizer"])
-  const clip2 = await openClipPrompts(parts, folder, ["text_encoder_2", "tokenizer_2"])
-  const { config, info, denoise } = await openDenoiser(parts, folder)
+  const { config, info, denoise, clip, clip2 } = await openAdaptedParts(parts, folder)
   const t5 = await openLongPrompts(parts, folder, config.contextWidth)
   const vae = await openAutoencoder(parts, folder, host)
   const multiple = config.patch * vae.edge
@@ -109,8 +117,8 @@ export const openSd3: OpenImageModel = async (path, host) => {
       Math.floor(width / vae.edge),
     ],
     tokensIn: ([, , rows, columns]) => (rows! * columns!) / config.patch ** 2,
-    encodePrompt: async (prompt) => {
-      const [first, second] = [await clip(prompt), await clip2(prompt)]
+    encodePrompt: async (prompt, adapter) => {
+      const [first, second] = [await clip(prompt, adapter), await clip2(prompt, adapter)]
       const short = beside(first.penultimate, second.penultimate, config.contextWidth)
       return {
         context: joinedTokens([short, await t5(prompt, promptTokens)]),

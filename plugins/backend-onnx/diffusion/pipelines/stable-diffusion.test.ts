@@ -95,3 +95,34 @@ test("draws what a model draws that takes its guidance, with noise on the way", 
     expect(gapInBytes(await model.decode(latents), rgb)).toBeLessThan(0.75)
   })
 })
+
+test("LoRAs of the text encoder change what it reads, and nothing stays of them", async () => {
+  const { text } = expectedJson<{ readonly text: { readonly prompt: string } }>("sd")
+  const wanted = expectedTensors("lora/sd", "text-expected")
+  const adapters = ["text-peft", "text-kohya", "peft"].map((id) => ({
+    id,
+    path: diffusionFolder("lora", "sd", `${id}.safetensors`),
+  }))
+  const reading = async (model: ImageModel) => {
+    const read = async (id?: string, strength = 1) => {
+      const { context } = await model.encodePrompt(text.prompt, id ? { id, strength } : undefined)
+      return context!.data
+    }
+    const none = await read()
+    expect(largestGap(none, expectedTensors("sd").floats("text.states").data)).toBeLessThan(1e-4)
+    for (const [id, strength, name] of [
+      ["text-peft", 1, "peft"],
+      ["text-peft", 0.5, "half"],
+      ["text-kohya", 1, "kohya"],
+    ] as const) {
+      const { data } = wanted.floats(name)
+      expect(largestGap(none, data)).toBeGreaterThan(0.05)
+      expect(largestGap(await read(id, strength), data)).toBeLessThan(2e-4)
+      expect(await read()).toEqual(none)
+    }
+    expect(await read("text-peft", 0)).toEqual(none)
+    // that one adapts the denoiser alone
+    expect(await read("peft")).toEqual(none)
+  }
+  await withModel(openStableDiffusion, diffusionFolder("sd"), reading, { adapters })
+})

@@ -9,7 +9,7 @@ import {
 } from "../folder/pipeline-folder.ts"
 import { openAdapted } from "../lora/adapted-parts.ts"
 import type { ImageModel, OpenImageModel, Tensor } from "../model.ts"
-import { openClipPrompts } from "../text/clip-prompts.ts"
+import { clipEncoder } from "../text/clip-prompts.ts"
 import { unetConfig } from "../unet/unet-config.ts"
 import { buildUnet, unetGraphVersion } from "../unet/unet-graph.ts"
 import { openAutoencoder } from "../vae/autoencoder.ts"
@@ -31,7 +31,7 @@ export const guidanceEmbedding = (scale: number, length: number): Tensor => {
   return { data, dims: [1, length] }
 }
 
-const openDenoiser = async (parts: Parts, folder: PipelineFolder) => {
+const openAdaptedParts = async (parts: Parts, folder: PipelineFolder) => {
   const name = "unet"
   const { path, config: json } = partIn(folder, name, ["UNet2DConditionModel"])
   const config = explaining(path, () => {
@@ -42,7 +42,9 @@ const openDenoiser = async (parts: Parts, folder: PipelineFolder) => {
       )
     return read
   })
+  const clip = clipEncoder(folder, ["text_encoder", "tokenizer"])
   const { parts: own, info } = await openAdapted(parts, {
+    text_encoder: clip.graph,
     denoiser: {
       name,
       path,
@@ -67,7 +69,7 @@ const openDenoiser = async (parts: Parts, folder: PipelineFolder) => {
     const { output } = await own.denoiser.run(feeds, adapter)
     return { data: output!.data as Float32Array, dims: output!.dims }
   }
-  return { config, info, denoise }
+  return { config, info, denoise, clip: clip.reads(own.text_encoder) }
 }
 
 /**
@@ -77,8 +79,7 @@ const openDenoiser = async (parts: Parts, folder: PipelineFolder) => {
 export const openStableDiffusion: OpenImageModel = async (path, host) => {
   const folder = openPipelineFolder(path)
   const parts = new Parts(host)
-  const clip = await openClipPrompts(parts, folder, ["text_encoder", "tokenizer"])
-  const { config, info, denoise } = await openDenoiser(parts, folder)
+  const { config, info, denoise, clip } = await openAdaptedParts(parts, folder)
   const vae = await openAutoencoder(parts, folder, host)
   const [channels, edge] = [config.inputs, vae.edge]
   return {
@@ -98,7 +99,7 @@ export const openStableDiffusion: OpenImageModel = async (path, host) => {
       Math.floor(width / edge),
     ],
     tokensIn: ([, , rows, columns]) => rows! * columns!,
-    encodePrompt: async (prompt) => ({ context: (await clip(prompt)).states }),
+    encodePrompt: async (prompt, adapter) => ({ context: (await clip(prompt, adapter)).states }),
     encodeSources: async ([picture], width, height, pause) =>
       picture
         ? {

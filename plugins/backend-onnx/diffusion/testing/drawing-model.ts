@@ -38,8 +38,9 @@ export const drawingModel = (
     },
     latentShape: (width, height) => [1, 1, height / 8, width / 8],
     tokensIn: (dims) => dims.reduce((product, size) => product * size, 1),
-    encodePrompt: async (prompt) => {
-      drawn.calls.push(`prompt ${prompt}`)
+    encodePrompt: async (prompt, adapter) => {
+      const suffix = adapter ? `, ${adapter.id} ${adapter.strength}` : ""
+      drawn.calls.push(`prompt ${prompt}${suffix}`)
       return { shade: scalar(prompt.length / 50) }
     },
     encodeSources: async ([first], width, height, pause) => {

@@ -17,7 +17,11 @@ export const withModel = async <A>(
   open: OpenImageModel,
   folder: string,
   use: (model: ImageModel) => Promise<A>,
-  options: { readonly offload?: boolean; readonly precision?: Precision } = {},
+  options: {
+    readonly offload?: boolean
+    readonly precision?: Precision
+    readonly adapters?: readonly { readonly id: string; readonly path: string }[]
+  } = {},
 ): Promise<A> => {
   const graphs = mkdtempSync(join(tmpdir(), "rakit-pipelines-"))
   try {
@@ -27,8 +31,8 @@ export const withModel = async <A>(
       precision: options.precision ?? "fp32",
       offload: options.offload === true,
       tileSize: 1024,
-      adapters: [],
-      adapterBytes: 0,
+      adapters: options.adapters ?? [],
+      adapterBytes: 2 ** 24,
       progress: () => {},
     })
     try {

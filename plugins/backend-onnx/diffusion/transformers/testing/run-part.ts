@@ -17,9 +17,9 @@ export interface ExpectedTensor {
   readonly dims: readonly number[]
 }
 
-/** Tensors of expected.safetensors of a family; bytes as they are, others as floats. */
-export const expectedTensors = (family: string) => {
-  const bytes = readFileSync(join(fixtures, family, "expected.safetensors"))
+/** Tensors of a family's file of expected ones; bytes as they are, others as floats. */
+export const expectedTensors = (family: string, file = "expected") => {
+  const bytes = readFileSync(join(fixtures, family, `${file}.safetensors`))
   const length = Number(bytes.readBigUInt64LE())
   const header = JSON.parse(bytes.toString("utf8", 8, 8 + length)) as Record<
     string,
