@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import type { Role } from "../core/services/deployment.ts"
 import { openTestDatabase, type TestDatabase } from "./postgres.ts"
 
 export { openTestDatabase, type TestDatabase } from "./postgres.ts"
@@ -52,6 +53,8 @@ export interface StartOptions {
    * shared one.
    */
   readonly database?: "fresh" | "embedded" | URL
+  /** What the process does; `all` by default. */
+  readonly role?: Role
   /** The data folder; by default a new one, which `close` removes. */
   readonly dataDir?: string
 }
@@ -129,7 +132,7 @@ export const startPlatform = async (options: StartOptions = {}): Promise<Platfor
   const database = await databaseFor(options.database ?? "fresh")
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), "rakit-platform-"))
   const all = { RAKIT_DATA: folder, DATABASE_URL: database.url, PORT: "0", ...env }
-  const child = cliCommand(["serve", config], all)
+  const child = cliCommand(["serve", config, "--role", options.role ?? "all"], all)
   const text = collect(child)
   await waitFor(child, text, () =>
     ready ? text.stdout.includes("All models are ready") : text.stdout.includes("/dashboard\n"),

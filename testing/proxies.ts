@@ -41,7 +41,7 @@ const untilItListens = async (port: number, child: ChildProcess, log: () => stri
 }
 
 /** A program that stands between: listens on 127.0.0.1. */
-export interface Proxy {
+export interface RunningProxy {
   readonly port: number
   log(): string
   close(): Promise<void>
@@ -52,7 +52,7 @@ const startProxy = async (
   port: number,
   files: Readonly<Record<string, string>>,
   args: (folder: string) => readonly string[],
-): Promise<Proxy> => {
+): Promise<RunningProxy> => {
   const folder = mkdtempSync(join(tmpdir(), `rakit-${name}-`))
   // pgbouncer does not run as root
   chmodSync(folder, 0o755)
@@ -83,7 +83,7 @@ const startProxy = async (
 export const startPgBouncer = async (
   url: string,
   connections = 5,
-): Promise<Proxy & { urlOf(direct: string): string }> => {
+): Promise<RunningProxy & { urlOf(direct: string): string }> => {
   const { hostname, port: serverPort, username, password } = new URL(url)
   const port = await freePort()
   const config = `[databases]
@@ -110,4 +110,33 @@ max_client_conn = 500
     ],
   )
   return { ...proxy, urlOf: (direct) => Object.assign(new URL(direct), { port }).href }
+}
+
+/** Debian's nginx before servers, by the sample of deploy/proxy, without its certificates. */
+export const startNginx = async (servers: readonly string[]): Promise<RunningProxy> => {
+  const port = await freePort()
+  const sample = readFileSync(new URL("../deploy/proxy/nginx.conf", import.meta.url), "utf8")
+  const [, before, http] = /^(.*?)server \{\n {4}listen 80;.*?\n\}\n(.*)$/s.exec(sample) ?? []
+  if (before === undefined || http === undefined)
+    throw new Error("deploy/proxy/nginx.conf has no server for port 80 that this could leave out")
+  const lines = servers.map((url) => `server ${new URL(url).host} max_fails=1 fail_timeout=1s;`)
+  const site = `${before}${http}`
+    .replace(/server api:8080 .*/, lines.join("\n"))
+    .replace("listen 443 ssl;", `listen 127.0.0.1:${port};`)
+    .replace(/^ *ssl_.*\n/gm, "")
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+  const config = `daemon off;
+worker_processes 1;
+pid FOLDER/pid;
+error_log FOLDER/log info;
+events { worker_connections 1024; }
+http {
+${temporary.map((kind) => `${kind}_temp_path FOLDER/${kind};`).join("\n")}
+access_log off;
+${site}
+}
+`
+  return startProxy("nginx", port, { "nginx.conf": config }, (folder) => [
+    ...["-e", join(folder, "log"), "-c", join(folder, "nginx.conf")],
+  ])
 }

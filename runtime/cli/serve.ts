@@ -84,7 +84,9 @@ const serving = (config: LoadedConfig, role: Role) =>
       })
       yield* Effect.ensuring(
         Deferred.await(hopeless),
-        Effect.suspend(() => server.drain(settings.server.drainTimeoutMs)),
+        Effect.suspend(() =>
+          server.drain(settings.server.drainTimeoutMs, settings.server.drainDelayMs),
+        ),
       )
     }),
   )

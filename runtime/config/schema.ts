@@ -118,6 +118,11 @@ export const ServerConfig = Schema.Struct({
     30_000,
     "How long open requests may go on after SIGTERM.",
   ),
+  drainDelayMs: withDefault(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 })),
+    0,
+    "How long after SIGTERM new requests are still taken, while /readyz is 503: until load balancers have seen it.",
+  ),
   ssePingMs: withDefault(
     Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 300_000 })),
     defaultHttpTimings.pingMs,

@@ -1,7 +1,9 @@
 import type { RequestListener } from "node:http"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Log } from "../../core/services/log.ts"
+import type { Drainer } from "./connection/drain.ts"
 import type { InFlight } from "./connection/in-flight.ts"
+import { stopping } from "./errors.ts"
 import { type Exchange, makeExchange, requestIdOf } from "./exchange.ts"
 import type { HttpLimits } from "./limits.ts"
 import type { Cors } from "./response/cors.ts"
@@ -17,7 +19,7 @@ export interface AppDeps {
   readonly inFlight: InFlight
   readonly observer: Observer
   readonly cors: Cors
-  readonly isDraining: () => boolean
+  readonly drainer: Drainer
   /** The current routes: they are replaced while the server starts. */
   readonly route: Serve
 }
@@ -69,7 +71,7 @@ const wrongAddress = ({ req, path }: Exchange, limits: HttpLimits): ApiError | u
  * becomes a 500.
  */
 export const makeApp = (deps: AppDeps): RequestListener => {
-  const { log, limits, timings, inFlight, observer, cors, isDraining, route } = deps
+  const { log, limits, timings, inFlight, observer, cors, drainer, route } = deps
   const failed = (exchange: Exchange, cause: unknown) => {
     log.error("http.handler_threw", "a request failed", {
       request_id: exchange.requestId,
@@ -78,7 +80,7 @@ export const makeApp = (deps: AppDeps): RequestListener => {
     sendError(exchange, apiError("internal_error"), timings.lingerMs)
   }
   const serve = async (exchange: Exchange) => {
-    const wrong = wrongAddress(exchange, limits)
+    const wrong = wrongAddress(exchange, limits) ?? (drainer.isRefusing ? stopping() : undefined)
     try {
       if (wrong) sendError(exchange, wrong, timings.lingerMs)
       else await route(exchange)
@@ -89,7 +91,7 @@ export const makeApp = (deps: AppDeps): RequestListener => {
   return (req, res) => {
     const exchange = makeExchange(req, res, requestIdOf(req.headers["x-request-id"]))
     cors.open(exchange)
-    if (isDraining()) res.shouldKeepAlive = false
+    if (drainer.isDraining) res.shouldKeepAlive = false
     const finish = observer.watch(exchange)
     inFlight.begin(exchange)
     // a call that was cut is settled after its response is closed

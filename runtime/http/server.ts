@@ -91,7 +91,7 @@ export interface HttpServer {
    */
   ready(): void
   /** Lets open requests finish and closes the server: see connection/drain.ts. */
-  drain(timeoutMs: number): Effect.Effect<void>
+  drain(timeoutMs: number, delayMs?: number): Effect.Effect<void>
 }
 
 export { ListenError }
@@ -178,7 +178,7 @@ export const makeHttpServer = (
       inFlight,
       observer,
       cors,
-      isDraining: () => drainer.isDraining,
+      drainer,
       route: makeServe(routing.isPublished, routing.routes, { cors, timings }),
     })
     handleRequests(server, app)

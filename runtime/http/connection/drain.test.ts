@@ -65,6 +65,26 @@ test("what comes over an open connection is still answered, with Connection: clo
   await drained
 })
 
+test("for a delay it goes on serving new connections, with Connection: close, and /readyz says draining", async () => {
+  fixture = await openHttpFixture({ endpoints: [thing] })
+  const kept = await collect(fixture.port)
+  kept.socket.write("GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
+  await until(() => kept.seen.text.includes('"1"'))
+  const drained = Effect.runPromise(fixture.server.drain(5_000, 300))
+  const ready = await fetch(`${fixture.url}/readyz`)
+  expect([ready.status, ready.headers.get("connection")]).toEqual([503, "close"])
+  expect(await ready.json()).toMatchObject({ status: "draining" })
+  const served = await fetch(`${fixture.url}/v1/things/2`, {
+    headers: { authorization: `Bearer ${goodKey}` },
+  })
+  expect([served.status, served.headers.get("connection")]).toEqual([200, "close"])
+  // idle ones stay until the delay is over: a load balancer may be sending on them
+  expect(kept.seen.closed).toBe(false)
+  await drained
+  await until(() => kept.seen.closed)
+  await expect(fetch(`${fixture.url}/healthz`)).rejects.toThrow()
+})
+
 test("after the timeout a stream gets a last error event and its call is settled before the drain ends", async () => {
   fixture = await openHttpFixture({ endpoints: [streaming(ticking(10))] })
   const res = await post(`${fixture.url}/v1/stream`, "{}")

@@ -3,20 +3,35 @@ import type { Socket } from "node:net"
 import { Effect } from "effect"
 import type { InFlight } from "./in-flight.ts"
 
+/** How long new requests are refused before no connection is accepted any more. */
+const refuseMs = 500
+/** How long a load balancer may take from its connection to its request. */
+const sendMs = 200
+
 export interface Drainer {
   readonly isDraining: boolean
-  /** Succeeds when every connection is closed, after at most `timeoutMs` plus `settleMs`. */
-  drain(timeoutMs: number): Effect.Effect<void>
+  /** New requests are to be refused with 503. */
+  readonly isRefusing: boolean
+  /**
+   * Succeeds when every connection is closed, after at most `delayMs`, `timeoutMs` and `settleMs`
+   * together.
+   */
+  drain(timeoutMs: number, delayMs?: number): Effect.Effect<void>
 }
 
 /**
- * States: serving -> draining (no new connections; idle ones are closed; open requests go on, with
+ * States: serving -> leaving (for `delayMs`: what comes is served with `Connection: close`, and
+ * `/readyz` is 503, so that load balancers look elsewhere) -> refusing (new requests are 503, of
+ * which nothing has run: one that reads no health checks, as nginx, sends them elsewhere, and no
+ * connection arrives when the socket closes, which would be reset) -> draining (no new connections; idle ones are closed; open requests go on, with
  * `Connection: close`) ->
  * aborting (after the timeout: calls are interrupted and settled, streams get an error as their
  * last event) -> closed.
  */
 export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number): Drainer => {
   let draining = false
+  let isRefusing = false
+  let isClosed = false
   const sockets = new Set<Socket>()
   server.on("connection", (socket) => {
     sockets.add(socket)
@@ -26,27 +41,45 @@ export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number
   const closeAfter = (res: ServerResponse) =>
     res.once("close", () => setImmediate(() => server.closeIdleConnections()))
   server.on("request", (_req, res) => {
-    if (draining) closeAfter(res)
+    if (isClosed) closeAfter(res)
+  })
+  const leave = Effect.sync(() => {
+    draining = true
+    for (const { res } of inFlight.all()) if (!res.headersSent) res.shouldKeepAlive = false
   })
   const stopAccepting = Effect.sync(() => {
-    draining = true
+    isClosed = true
+    isRefusing = false
     server.close()
-    for (const { res } of inFlight.all()) {
-      if (!res.headersSent) res.shouldKeepAlive = false
-      closeAfter(res)
-    }
+    for (const { res } of inFlight.all()) closeAfter(res)
     server.closeIdleConnections()
-    // Node does not count a connection that has sent nothing as idle
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
   })
+  /** Node does not count a connection that has sent nothing as idle. */
+  const closeSilent = () => {
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+  }
   const within = (ms: number) => inFlight.empty.pipe(Effect.timeoutOption(ms))
   return {
     get isDraining() {
       return draining
     },
-    drain: (timeoutMs) =>
+    get isRefusing() {
+      return isRefusing
+    },
+    drain: (timeoutMs, delayMs = 0) =>
       Effect.gen(function* () {
+        yield* leave
+        if (delayMs > 0) {
+          yield* Effect.sleep(delayMs)
+          isRefusing = true
+          yield* Effect.sleep(refuseMs)
+        }
+        // after a turn in which connections were accepted: those that wait would be reset
+        yield* Effect.promise(() => new Promise<void>((done) => setImmediate(done)))
         yield* stopAccepting
+        // the request of a new connection may be on its way
+        if (delayMs > 0) yield* Effect.sleep(sendMs)
+        closeSilent()
         yield* within(timeoutMs)
         inFlight.abortAll("draining")
         yield* within(settleMs)
