@@ -22,7 +22,7 @@ export type IdempotencyState =
 
 /**
  * Behind `Idempotency-Key`, for 24 h. States of a key: new -> running -> done; running -> new
- * (failed, or its lease ended).
+ * (failed, or its lease of 15 s ended: a server that runs renews it).
  */
 export interface Idempotency {
   /** `fingerprint` is a hash of endpoint and body. */

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
-import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
+import { definePlugin, provide, repeat, resolve, Tokens } from "../../core/index.ts"
 import { migrations } from "./migrations.ts"
-import { makePostgresIdempotency } from "./postgres-idempotency.ts"
+import { isOutage, makePostgresIdempotency, renewMs } from "./postgres-idempotency.ts"
 import { sweepExpired, sweepHourly } from "./sweeper.ts"
 
 export const plugin = definePlugin({
@@ -17,13 +17,24 @@ export const plugin = definePlugin({
       Effect.gen(function* () {
         const database = resolve(container, Tokens.database)
         const clock = resolve(container, Tokens.clock)
-        provide(
-          container,
-          Tokens.idempotency,
-          makePostgresIdempotency(database, clock, resolve(container, Tokens.secrets)),
+        const log = resolve(container, Tokens.log)
+        const store = makePostgresIdempotency(database, clock, resolve(container, Tokens.secrets))
+        provide(container, Tokens.idempotency, store)
+        if (resolve(container, Tokens.deployment).mode !== "server") return
+        yield* sweepHourly(sweepExpired(database, clock), log)
+        yield* repeat(
+          log,
+          {
+            event: "idempotency.renewal_failed",
+            message: "keys of running requests could not be renewed",
+            everyMs: renewMs,
+            isDelayed: true,
+          },
+          // of an outage the database's own log says
+          Effect.catch(store.renew, (error) =>
+            isOutage(error) ? Effect.void : Effect.fail(error),
+          ),
         )
-        if (resolve(container, Tokens.deployment).mode === "server")
-          yield* sweepHourly(sweepExpired(database, clock), resolve(container, Tokens.log))
       }),
   }),
 })

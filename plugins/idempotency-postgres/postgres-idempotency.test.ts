@@ -7,7 +7,12 @@ import { idempotencyContract } from "../../testing/contracts/idempotency.ts"
 import { fakeClock } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { migrations } from "./migrations.ts"
-import { type IdempotencyTables, makePostgresIdempotency } from "./postgres-idempotency.ts"
+import {
+  type IdempotencyTables,
+  leaseMs,
+  makePostgresIdempotency,
+  renewMs,
+} from "./postgres-idempotency.ts"
 import { makeRunningAttempts } from "./running-attempts.ts"
 
 const open = async () => {
@@ -89,6 +94,48 @@ describe("a reply at rest", () => {
       state: "done",
       reply: { status: 200, json: { a: 1 } },
     })
+  })
+})
+
+describe("the lease of a key", () => {
+  const tenant: Tenant = { account: "acct_1", mode: "live" }
+  const run = Effect.runPromise
+  let test: TestDatabase
+  beforeAll(async () => {
+    test = await open()
+  })
+  afterAll(() => test?.close())
+
+  it("is renewed while its request runs, and ends 15 s after a server that was killed", async () => {
+    const clock = fakeClock()
+    const [first, second] = [1, 2].map(() => makePostgresIdempotency(test.database, clock, secrets))
+    await run(first!.begin(tenant, "long", "body"))
+    for (let renewals = 0; renewals < 20; renewals++) {
+      clock.advance(renewMs)
+      await run(first!.renew)
+      // the renewals of others hold nothing
+      await run(second!.renew)
+      expect(await run(second!.begin(tenant, "long", "body"))).toEqual({ state: "running" })
+    }
+    clock.advance(leaseMs - 1)
+    await run(second!.renew)
+    expect(await run(second!.begin(tenant, "long", "body"))).toEqual({ state: "running" })
+    clock.advance(1)
+    expect(await run(second!.begin(tenant, "long", "body"))).toEqual({ state: "new" })
+    // the first one lives after all: it renews nothing that is another's
+    await run(first!.renew)
+    clock.advance(leaseMs)
+    expect(await run(first!.begin(tenant, "long", "body"))).toEqual({ state: "new" })
+  })
+
+  it("is no longer renewed when the request has ended, and a reply stays", async () => {
+    const clock = fakeClock()
+    const store = makePostgresIdempotency(test.database, clock, secrets)
+    await run(store.begin(tenant, "ended", "body"))
+    await run(store.finish(tenant, "ended", { status: 200, json: 1 }))
+    clock.advance(leaseMs)
+    await run(store.renew)
+    expect(await run(store.begin(tenant, "ended", "body"))).toMatchObject({ state: "done" })
   })
 })
 

@@ -11,10 +11,13 @@ import {
   type Secrets,
   type Tenant,
 } from "../../core/index.ts"
-import { makeRunningAttempts } from "./running-attempts.ts"
+import { type HeldKey, makeRunningAttempts, type RunningAttempts } from "./running-attempts.ts"
 
-/** A request that still runs after this time is presumed dead. */
-export const leaseMs = 15 * 60_000
+/** A request whose lease was not renewed for this time is presumed dead, with its server. */
+export const leaseMs = 15_000
+export const renewMs = 3_000
+const endingMs = 15 * 60_000
+const rowsPerRenewal = 2_000
 export const keepMs = 24 * 60 * 60_000
 
 export interface IdempotencyTables {
@@ -98,11 +101,11 @@ const stateOf = (
   })
 }
 
-const isOutage = ({ why }: PortError) => why === "unavailable" || why === "full"
+export const isOutage = ({ why }: PortError) => why === "unavailable" || why === "full"
 const maxLater = 1_000
 const retries = Schedule.max([
-  Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("5 seconds")]),
-  Schedule.during(leaseMs),
+  Schedule.min([Schedule.exponential("250 millis"), Schedule.spaced("1 second")]),
+  Schedule.during(endingMs),
 ])
 
 /**
@@ -128,7 +131,34 @@ const laterOnce = () => {
     })
 }
 
+const renewal = (
+  database: Database,
+  clock: Clock,
+  attempts: RunningAttempts,
+): Effect.Effect<void, PortError> => {
+  const renewSome = (held: readonly HeldKey[]) =>
+    database.run(() =>
+      sql`
+        UPDATE idempotency_key AS k SET lease_until = ${new Date(clock.nowMs() + leaseMs)}
+        FROM unnest(${held.map(({ account }) => account)}::text[], ${held.map(({ mode }) => mode)}::text[],
+          ${held.map(({ key }) => key)}::text[], ${held.map(({ attempt }) => attempt)}::uuid[]) AS h (account, mode, key, attempt)
+        WHERE (k.account, k.mode, k.key, k.attempt) = (h.account, h.mode, h.key, h.attempt) AND k.state = 'running'`.execute(
+        database.queries(),
+      ),
+    )
+  return Effect.suspend(() => {
+    const held = attempts.all()
+    const starts = Array.from({ length: Math.ceil(held.length / rowsPerRenewal) }, (_, n) => n)
+    return Effect.forEach(
+      starts,
+      (n) => renewSome(held.slice(n * rowsPerRenewal, (n + 1) * rowsPerRenewal)),
+      { discard: true },
+    )
+  })
+}
+
 /**
+ * A running row has a lease that its server renews: that of a server that was killed ends soon.
  * States of a row: (none) -> running -> done -> (none: swept, or begun again after 24 h); running
  * -> (none: forgotten) | running (begun again after its lease ended). Only the attempt in the row
  * can end it: when the lease ended and another request has begun with the key, the earlier attempt
@@ -138,7 +168,10 @@ export const makePostgresIdempotency = (
   database: Database,
   clock: Clock,
   secrets: Secrets,
-): Idempotency => {
+): Idempotency & {
+  /** Renews the leases of this server's running requests. Call it each `renewMs`. */
+  readonly renew: Effect.Effect<void, PortError>
+} => {
   const db = () => database.queries<IdempotencyTables>()
   const attempts = makeRunningAttempts()
   const begin = (tenant: Tenant, key: string, fingerprint: string) =>
@@ -169,6 +202,7 @@ export const makePostgresIdempotency = (
     })
   return {
     begin,
+    renew: renewal(database, clock, attempts),
     finish: (tenant, key, { status, json, callId }) =>
       ending(tenant, key, (attempt) =>
         db()

@@ -4,7 +4,7 @@ import type { Json } from "../../core/json.ts"
 import type { Idempotency, IdempotencyState, StoredReply } from "../../core/ports/idempotency.ts"
 import type { Clock } from "../../core/services/clock.ts"
 
-const leaseMs = 15 * 60_000
+const leaseMs = 15_000
 const keepMs = 24 * 60 * 60_000
 
 interface Row {
