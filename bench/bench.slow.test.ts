@@ -102,6 +102,16 @@ it("embed.ts prints similarity, speed and reranking, with tiny models", async ()
   expect(text).toMatch(/8 in flight( +[\d.,]+){2}/)
 }, 120_000)
 
+it("images.ts prints steps/s to a bare session, with a LoRA and without, and memory", async () => {
+  const folder = join(root, "plugins/backend-onnx/fixtures/diffusion")
+  const lora = join(folder, "lora/sd/peft.safetensors")
+  const short = ["--size", "64", "--steps", "3", "--rounds", "1", "--large", "128"]
+  const text = await run("images", join(folder, "sd"), "--lora", lora, ...short)
+  for (const side of ["bare session", "Rakit", "two users at once", "no LoRA", "with the LoRA"])
+    expect(text).toMatch(new RegExp(`^ {2}${side}.* \\d[\\d.]* x$`, "m"))
+  expect(text).toMatch(/128 x 128: [\d.]+ s, at most \d+ MB in memory/)
+}, 120_000)
+
 it("soak.ts answers the honest well beside the hostile, and the ledger stays sound", async () => {
   const text = await run("soak", "--minutes", "0.1", "--idle", "5")
   for (const kind of ["health", "first token", "chat", "embeddings", "file"])

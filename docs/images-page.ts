@@ -99,6 +99,7 @@ const row = (file: string): readonly string[] => {
     licence,
     entry.description,
     count(entry.limits.contextTokens),
+    `${entry.options?.steps ?? 4}, ${entry.options?.guidanceScale ?? 1}`,
     ...[download, fp16, int8, int4].map(gigabytes),
     [offload16, offload8, offload4].map(gigabytes).join(", "),
   ]
@@ -107,7 +108,7 @@ const row = (file: string): readonly string[] => {
 /** The section of docs/models.md about image models. */
 export const imagesSection = (): string => `## Images
 
-${table(["include", "model", "licence", "for", "tokens of a prompt", "download", "weights in memory, fp16", "int8", "int4", "largest part (`offload: true`), fp16, int8 and int4"], imageFiles.map(row))}
+${table(["include", "model", "licence", "for", "tokens of a prompt", "steps and guidance by default", "download", "weights in memory, fp16", "int8", "int4", "largest part (`offload: true`), fp16, int8 and int4"], imageFiles.map(row))}
 
 They need endpoint-images, and \`price: {image: ..}\` where calls are billed. In int8 and int4 matrices are kept in blocks of 32 numbers with a scale each, tables in 8 bits, kernels of convolutions in 16, the VAE in 32; in fp16 all of them in 16 bits. The files are read in the layout of diffusers. With \`offload: true\` one part is in memory at a time, and each picture loads them again. Memory is computed from the parameters; the numbers of a picture on its way come on top. These models were not run here: what was tested are tiny checkpoints of their classes.
 `

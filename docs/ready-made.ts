@@ -13,7 +13,7 @@ interface Entry {
   readonly task: "chat" | "embed" | "rerank" | "image"
   readonly description: string
   readonly limits: { readonly contextTokens: number }
-  readonly options?: Readonly<Record<string, string | boolean>>
+  readonly options?: Readonly<Record<string, string | number | boolean>>
   readonly sources: readonly { readonly url: string }[]
 }
 

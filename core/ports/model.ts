@@ -13,10 +13,7 @@ export interface ModelContext {
   readonly priority: "realtime" | "batch"
   /** Unix ms; after it the model fails with `backend_timeout`. */
   readonly deadlineMs: number
-  /**
-   * Cumulative usage so far. The path reads it on EVERY exit, so report as work is done, not at the
-   * end.
-   */
+  /** Cumulative usage so far. The path reads it on every exit: report as work is done. */
   meter(model: ModelId, soFar: Usage): void
   /** Facts by which the answer can be computed again: the receipt has them. */
   note?(facts: Readonly<Record<string, Json>>): void
@@ -275,6 +272,8 @@ export interface LoadedModel<T extends TaskName = TaskName> extends ModelAbiliti
   readonly embeddingSpace?: string
   /** The first so many numbers of a vector, normalized, keep all cosines. Absent: unknown. */
   readonly embeddingWidth?: number
+  /** What an image model takes for settings that a request leaves out. */
+  readonly imageDefaults?: Partial<Pick<ImageRequest, "steps" | "guidanceScale">>
   /** The execution provider in use: `onnx cpu`, or `webgpu, now cpu`. */
   readonly servedBy: string
   /** Read whenever the metrics are. */

@@ -14,7 +14,7 @@ export const imageAbilities = (edits: boolean) => ({
 /** Opens a folder in the layout of diffusers. */
 export const openImage: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
   const options = yield* optionsOf(entryOptions.image, request)
-  const { precision, queueWaitMs, slots, ...image } = options
+  const { precision, queueWaitMs, slots, steps, guidanceScale, ...image } = options
   const { engine } = yield* engineOf<ImageJobRequest, ImageJobEvent, ImageInfo>(
     // two jobs would take turns in loading their parts
     { kind: "image", precision, image, slots: image.offload ? 1 : slots },
@@ -26,6 +26,10 @@ export const openImage: OpenEntry = Effect.fnUntraced(function* (deps, engineOf,
     ...imageAbilities(sources !== "none"),
     task: makeImageTask({ id: request.id, engine, queueWaitMs, ...deps.services() }),
     contextTokens: request.contextTokens,
+    imageDefaults: {
+      ...(steps !== undefined && { steps }),
+      ...(guidanceScale !== undefined && { guidanceScale }),
+    },
     adapters,
     parts,
     stats: () => ({ ...engine.stats(), reproducible: 1, adapterBytes }),

@@ -115,6 +115,16 @@ const ImageOptions = Schema.Struct({
         "Pictures of more pixels on a side are encoded and decoded in overlapping tiles of so many, which bounds the memory that takes.",
     })
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
+  steps: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 50 })).annotate({
+      description: "Steps of a request without num_steps; 4 by default.",
+    }),
+  ),
+  guidanceScale: Schema.optionalKey(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 20 })).annotate({
+      description: "Guidance of a request without guidance_scale; 1 by default, which is none.",
+    }),
+  ),
   slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 16 }))
     .annotate({
       default: 2,

@@ -22,7 +22,13 @@ import {
   toPartialEvent,
   toReply,
 } from "./reply-encoding.ts"
-import { type Asked, adapterOf, readEdit, readGeneration } from "./request-decoding.ts"
+import {
+  type Asked,
+  adapterOf,
+  readEdit,
+  readGeneration,
+  withDefaults,
+} from "./request-decoding.ts"
 import {
   EditBody,
   EditEvent,
@@ -128,7 +134,10 @@ const planner = (deps: ImageEndpointDeps) => {
       const adapter = yield* adapterOf(body, loaded.adapters)
       // before the model looks at anything, also for a dry run
       yield* guard.prompt(body.prompt, context)
-      const request = { ...asked.request, ...(adapter && { adapter }) }
+      const request = {
+        ...withDefaults(asked.request, loaded.imageDefaults),
+        ...(adapter && { adapter }),
+      }
       let bound: Plan["bound"] = {}
       const events = yield* guard
         .picture(context, (held) =>

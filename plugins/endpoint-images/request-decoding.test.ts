@@ -196,3 +196,16 @@ it("a model that makes pictures from text alone refuses edits", async () => {
     "model",
   ])
 })
+
+describe("a model with defaults of its own", () => {
+  const own = openEndpoints({ defaults: { steps: 25, guidanceScale: 7.5 } })
+  it.each([
+    [{}, 25, 7.5],
+    [{ num_steps: null, guidance_scale: null }, 25, 7.5],
+    [{ num_inference_steps: 4 }, 4, 7.5],
+    [{ num_steps: 4, guidance_scale: 1 }, 4, 1],
+  ])("takes them for what %j leaves out", async (more, steps, guidanceScale) => {
+    expect(await own.generate(more)).toMatchObject({ status: 200 })
+    expect(own.lastRequest()).toMatchObject({ steps, guidanceScale })
+  })
+})

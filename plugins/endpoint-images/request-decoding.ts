@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { isLongerThan } from "../../core/characters.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { ImageSetting } from "../../core/ports/image.ts"
-import type { Adapter, ImageRequest } from "../../core/ports/model.ts"
+import type { Adapter, ImageRequest, LoadedModel } from "../../core/ports/model.ts"
 import {
   type EditBody,
   type GenerationBody,
@@ -53,6 +53,17 @@ export interface Asked {
   readonly request: Omit<ImageRequest, "adapter">
   /** Digests of the source images. */
   readonly sources: readonly string[]
+}
+
+/** A request with the model's own defaults where the client left a setting out. */
+export const withDefaults = (
+  request: Asked["request"],
+  own: LoadedModel["imageDefaults"] = {},
+): Asked["request"] => {
+  const left = Object.entries(own).filter(([setting]) =>
+    request.unsaid?.includes(setting as ImageSetting),
+  )
+  return { ...request, ...Object.fromEntries(left) }
 }
 
 const asked = (body: ImageBody, size: Size): Omit<ImageRequest, "images"> => {

@@ -13,6 +13,8 @@ export interface FakeImageScript extends FakePace {
   readonly entry?: Partial<ModelEntry>
   /** Ids of its open LoRAs; `dark` and `anime` by default. */
   readonly adapters?: readonly string[]
+  /** What it takes for settings that a request leaves out. */
+  readonly defaults?: NonNullable<LoadedModel<"image">["imageDefaults"]>
   /** False: it makes pictures from text alone. */
   readonly edits?: boolean
   /** Ends without a picture, as no model should. */
@@ -111,6 +113,7 @@ export const fakeImageModel = (script: FakeImageScript = {}): FakeImageModel => 
       modalities,
       capabilities: ownCapabilities,
       adapters,
+      ...(script.defaults && { imageDefaults: script.defaults }),
       servedBy: "fake",
     },
   }
