@@ -25,12 +25,12 @@ it("is shown by `rakit check` and `rakit models list`, with the plugin that brin
   const env = { RAKIT_DATA: folder }
   const { code, stdout } = await runCli(["check", config], env)
   expect(code).toBe(0)
-  const row = /^tiny +chat +onnx +512 +256 \(256\) .* \.\/plugin\.ts +file:(\S+)$/m.exec(
+  const row = /^tiny +chat +onnx +- +512 +256 \(256\) .* \.\/plugin\.ts +file:(\S+)$/m.exec(
     stdout.replaceAll(" (no digest)", ""),
   )
   expect(row?.[1]).toBe(join(here, "weights/"))
   const listed = await runCli(["models", "list", "-c", config], env)
-  expect(listed.stdout).toMatch(/^tiny +chat +onnx +0\.1 MB +\.\/plugin\.ts +\S+weights$/m)
+  expect(listed.stdout).toMatch(/^tiny +chat +onnx +- +0\.1 MB +\.\/plugin\.ts +\S+weights$/m)
 })
 
 it("has the weights that make-weights.ts writes", () => {

@@ -7,6 +7,7 @@ import { dirname, join, normalize } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { parse, stringify } from "yaml"
 import {
   installedChromium,
   openBrowser,
@@ -40,10 +41,14 @@ const servePage = async (): Promise<{ readonly origin: string; readonly server: 
 
 const configWith = (origins: readonly string[]): string => {
   const file = join(folder, `${origins.length}.yaml`)
-  const text = readFileSync(join(root, "config/test.yaml"), "utf8")
-    .replace("../testing/fakes/backend.ts", join(root, "testing/fakes/backend.ts"))
-    .replace("server: {", `server: { cors: { origins: ${JSON.stringify(origins)} },`)
-  writeFileSync(file, text)
+  const config = parse(
+    readFileSync(join(root, "config/test.yaml"), "utf8").replace(
+      "../testing/fakes/backend.ts",
+      join(root, "testing/fakes/backend.ts"),
+    ),
+  )
+  config.server.cors = { origins }
+  writeFileSync(file, stringify(config))
   return file
 }
 
