@@ -36,6 +36,7 @@ describe("the registry", () => {
       backend_error: 500,
       server_busy: 503,
       database_unavailable: 503,
+      storage_unavailable: 503,
       model_loading: 503,
       backend_timeout: 504,
       storage_full: 507,

@@ -69,6 +69,7 @@ export const errorRegistry = {
   backend_error: server(500, "The model failed; retry once."),
   server_busy: server(503, "The server has too much work of this kind waiting; try again."),
   database_unavailable: server(503, "The database can't be reached; nothing was held or charged."),
+  storage_unavailable: server(503, "The store of files can't be reached; nothing was charged."),
   model_loading: server(503, "The model is still loading; see `Retry-After`."),
   server_starting: server(503, "The server is starting or stopping; see `Retry-After`."),
   backend_timeout: server(504, "The model was too slow."),
@@ -145,7 +146,7 @@ export const errorHeaders = (error: ApiError): Strings => {
 /**
  * A port failed. Clients see `internal_error`, or what `why` says; the log sees the cause.
  * busy: its queue is full (`server_busy`). unavailable: what is behind it can't be reached
- * (`database_unavailable`). full: what is behind it has no space left (`storage_full`).
+ * (`storage_unavailable` of the port storage, `database_unavailable` of others). full: what is behind it has no space left (`storage_full`).
  * slow: the task took longer than its caller allows; the caller says what that means.
  */
 export class PortError extends Data.TaggedError("PortError")<{
@@ -159,11 +160,12 @@ export class PortError extends Data.TaggedError("PortError")<{
 const outageRetryMs = 5_000
 
 /** What a client sees of a failed port. */
-export const portFailure = ({ why }: Pick<PortError, "why">): ApiError => {
+export const portFailure = ({ why, port }: Partial<Pick<PortError, "why" | "port">>): ApiError => {
+  const outage = (code: ErrorCode) => apiError(code, undefined, { retryAfterMs: outageRetryMs })
   if (why === "busy") return apiError("server_busy")
   if (why === "unavailable")
-    return apiError("database_unavailable", undefined, { retryAfterMs: outageRetryMs })
-  if (why === "full") return apiError("storage_full", undefined, { retryAfterMs: outageRetryMs })
+    return outage(port === "storage" ? "storage_unavailable" : "database_unavailable")
+  if (why === "full") return outage("storage_full")
   return apiError("internal_error")
 }
 

@@ -16,6 +16,11 @@ const failures: readonly (readonly [PlanError, string, string | undefined])[] = 
     "port.failed",
   ],
   [
+    new PortError({ port: "storage", message: "no bucket", why: "unavailable" }),
+    "storage_unavailable",
+    "port.failed",
+  ],
+  [
     new PortError({ port: "database", message: "no space", why: "full" }),
     "storage_full",
     "port.failed",

@@ -102,7 +102,7 @@ describe.skipIf(noS3Server() !== undefined)("requests to a store", () => {
     for (let n = 0; n < 4; n++) {
       const before = seen.length
       expect(await failure()).toMatchObject({
-        ...{ _tag: "PortError", why: "busy" },
+        ...{ _tag: "PortError", why: "unavailable" },
         message: expect.stringContaining("it asks for fewer requests (SlowDown, 503)"),
       })
       counts.push(seen.length - before)

@@ -81,14 +81,16 @@ export const explain = (store: string, cause: unknown): string => {
   return `${store}: ${reason} (${named || "unknown"}).`
 }
 
-const unreachable = new Set([
-  ...["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "ENETUNREACH"],
-  ...["EPIPE", "ETIMEDOUT", "TimeoutError", "SlowDown", "ServiceUnavailable"],
-])
+const unreachable = new Set(["ECONNRESET", "EPIPE", "ServiceUnavailable", "InternalError"])
 
-/** Another try later may work: clients get a 503. */
-const isPassing = (cause: unknown): boolean =>
-  unreachable.has(codeOf(cause)) || [429, 502, 503, 504].includes(statusOf(cause) ?? 0)
+/**
+ * The store is away, or refuses this server as a whole: another try later may work, once somebody
+ * has mended it. Clients get a 503, and lines of batches wait.
+ */
+const isAway = (cause: unknown): boolean =>
+  known[codeOf(cause)] !== undefined ||
+  unreachable.has(codeOf(cause)) ||
+  [301, 307, 401, 403, 429, 500, 502, 503, 504].includes(statusOf(cause) ?? 0)
 
 export const isMissing = (cause: unknown): boolean =>
   ["NoSuchKey", "NotFound"].includes(codeOf(cause))
@@ -106,7 +108,7 @@ export const errorsOf = (store: string) => {
       port: "storage",
       message: `"${key}": ${explain(store, cause)}`,
       cause: withoutRequest(cause),
-      ...(isPassing(cause) && { why: "busy" as const }),
+      ...(isAway(cause) && { why: "unavailable" as const }),
     })
   return {
     writing:

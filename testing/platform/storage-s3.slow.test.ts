@@ -191,6 +191,13 @@ describe.skipIf(noS3Server() !== undefined)("a deployment on S3", () => {
       return { status: reply.status, ...checks.find(({ name }) => name === "storage")! }
     }
     expect(await storage()).toMatchObject({ status: 200, ok: true })
+    const slow = { ...question, model: "svc-omni" }
+    const lines = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`line-${n}`, slow]))
+    const begun = await startBatch(client, "/v1/chat/completions", lines)
+    await vi.waitUntil(
+      async () => ((await client.batches.retrieve(begun)).request_counts?.completed ?? 0) > 5,
+      { timeout: 60_000, interval: 20 },
+    )
     const [there, away] = [join(server.folder, bucket.bucket), join(server.folder, "away")]
     renameSync(there, away)
     await vi.waitFor(
@@ -201,8 +208,9 @@ describe.skipIf(noS3Server() !== undefined)("a deployment on S3", () => {
         }),
       { timeout: 20_000 },
     )
-    await expect(upload(client)).rejects.toMatchObject({ status: 500 })
-    await expect(client.files.content(id)).rejects.toMatchObject({ status: 500 })
+    const outage = { status: 503, code: "storage_unavailable" }
+    await expect(upload(client)).rejects.toMatchObject(outage)
+    await expect(client.files.content(id)).rejects.toMatchObject(outage)
     // what needs no blob goes on, and is paid once
     const answer = await client.chat.completions.create(question)
     expect(answer.choices).toHaveLength(1)
@@ -211,17 +219,16 @@ describe.skipIf(noS3Server() !== undefined)("a deployment on S3", () => {
       timeout: 20_000,
     })
     expect(await (await client.files.content(id)).text()).toBe(text)
-    const batch = await completedBatch(
-      client,
-      await startBatch(client, "/v1/chat/completions", { one: question }),
-    )
-    expect(await (await client.files.content(batch.output_file_id!)).text()).toContain("one")
+    const batch = await completedBatch(client, begun)
+    expect(batch.request_counts).toEqual({ total: 30, completed: 30, failed: 0 })
+    const results = (await (await client.files.content(batch.output_file_id!)).text()).trim()
+    expect(results.split("\n")).toHaveLength(30)
     expect(
       await query(
         platform,
         "SELECT count(*)::int AS calls FROM ledger_call WHERE state = 'settled' AND cost_micros > 0",
       ),
-    ).toEqual({ calls: 2 })
+    ).toEqual({ calls: 31 })
     await platform.stop()
     await expectClean(config, platform)
   }, 180_000)

@@ -12,7 +12,7 @@ it("waits for load and starts as long as it takes, longer each time", () => {
     5_000,
   )
   expect(retryDelayMs(apiError("backend_busy"), 10_000, () => 1)).toBe(37_500)
-  for (const code of ["database_unavailable", "storage_full"] as const)
+  for (const code of ["database_unavailable", "storage_unavailable", "storage_full"] as const)
     expect(retryDelayMs(apiError(code), 10_000, middle)).toBe(30_000)
 })
 

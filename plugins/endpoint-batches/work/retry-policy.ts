@@ -46,6 +46,7 @@ const kinds: Readonly<Record<ErrorCode, "transient" | "uncertain" | "final">> = 
   backend_error: "uncertain",
   server_busy: "transient",
   database_unavailable: "transient",
+  storage_unavailable: "transient",
   model_loading: "transient",
   server_starting: "transient",
   backend_timeout: "uncertain",

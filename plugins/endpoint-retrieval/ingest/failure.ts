@@ -15,6 +15,7 @@ const passing: ReadonlySet<ApiError["code"]> = new Set([
   "server_busy",
   "server_starting",
   "storage_full",
+  "storage_unavailable",
 ])
 
 /** What the key, or its account, is refused for; trying again does not help. */

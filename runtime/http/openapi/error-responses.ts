@@ -71,6 +71,7 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   backend_error: withModel,
   server_busy: always,
   database_unavailable: always,
+  storage_unavailable: guarded,
   model_loading: withModel,
   server_starting: always,
   backend_timeout: withModel,
