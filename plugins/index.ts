@@ -14,6 +14,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   accounts: () => import("./accounts/plugin.ts"),
   "backend-onnx": () => import("./backend-onnx/plugin.ts"),
   "backend-remote": () => import("./backend-remote/plugin.ts"),
+  "backend-webgpu": () => import("./backend-webgpu/plugin.ts"),
   "billing-free": () => import("./billing-free/plugin.ts"),
   "billing-ledger": () => import("./billing-ledger/plugin.ts"),
   chaos: () => import("./chaos/plugin.ts"),

@@ -1,9 +1,9 @@
 import { Effect, type Scope } from "effect"
 import type { ApiError } from "../../core/errors.ts"
-import type { Backend, LoadedModel, OpenRequest, TaskName } from "../../core/ports/model.ts"
+import type { Backend, LoadedModel, OpenRequest, Task, TaskName } from "../../core/ports/model.ts"
 import { chatCapabilities, makeDescribe } from "./abilities.ts"
 import { exactPrefix, mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
-import { makeEngines, type OnnxDeps } from "./engines.ts"
+import { type EngineOf, makeEngines, type OnnxDeps } from "./engines.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
 import { openImage } from "./open-image.ts"
 import { makesNoVectors, openRerank } from "./open-rerank.ts"
@@ -12,6 +12,7 @@ import { failed, type OpenEntry, openDecoderModel, optionsOf, shape } from "./op
 import { entryOptions, wrongOptions } from "./options.ts"
 import { makeChatTask } from "./tasks/chat-task.ts"
 import { makeEmbedTask } from "./tasks/embed-task.ts"
+import type { Engine } from "./worker/host.ts"
 
 const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
   const { precision, queueWaitMs, schemaInPrompt } = yield* optionsOf(entryOptions.chat, request)
@@ -69,21 +70,49 @@ const openers: Readonly<Record<TaskName, OpenEntry>> = {
   image: openImage,
 }
 
+/** The model, which says where its engines run, and notes it for the receipts of its calls. */
+const onItsDevice = <T extends TaskName>(
+  loaded: LoadedModel<T>,
+  engines: readonly Pick<Engine<never, never, never>, "servedBy">[],
+): LoadedModel<T> => {
+  const places = () => [...new Set(engines.map((engine) => engine.servedBy()))]
+  const servedBy = () => places().find((place) => place.endsWith(" cpu")) ?? places()[0]!
+  const inner = loaded.task as Task<unknown, unknown>
+  const task: Task<unknown, unknown> = {
+    plan: (request, context) =>
+      Effect.tap(inner.plan(request, context), () =>
+        Effect.sync(() => context.note?.({ device: servedBy() })),
+      ),
+  }
+  return Object.defineProperty({ ...loaded, task: task as LoadedModel<T>["task"] }, "servedBy", {
+    get: servedBy,
+    enumerable: true,
+  })
+}
+
 const openModel = (deps: OnnxDeps): Backend["open"] => {
   const engineOf = makeEngines(deps)
-  return <T extends TaskName>(request: OpenRequest<T>) =>
-    openers[request.task](deps, engineOf, request) as Effect.Effect<
+  return <T extends TaskName>(request: OpenRequest<T>) => {
+    const engines: Engine<never, never, never>[] = []
+    const watched = ((...args: Parameters<EngineOf>) =>
+      Effect.tap(engineOf(...args), ({ engine }) =>
+        Effect.sync(() => void engines.push(engine as never)),
+      )) as EngineOf
+    const opened = openers[request.task](deps, watched, request) as Effect.Effect<
       LoadedModel<T>,
       ApiError,
       Scope.Scope
     >
+    return deps.provider ? Effect.map(opened, (loaded) => onItsDevice(loaded, engines)) : opened
+  }
 }
 
 /**
- * ONNX Runtime on the CPU. Every decoder runs in a worker thread of its own, an encoder in several.
+ * ONNX Runtime, on the CPU or on the device of a provider, by whose name entries ask for it. On the
+ * CPU every decoder runs in a worker thread of its own, an encoder in several.
  */
 export const makeOnnxBackend = (deps: OnnxDeps): Backend => ({
-  name: "onnx",
+  name: deps.provider?.name ?? "onnx",
   tasks: ["chat", "embed", "rerank", "image"],
   check: wrongOptions,
   describe: makeDescribe(deps.settings),

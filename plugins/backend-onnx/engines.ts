@@ -2,6 +2,7 @@ import { realpath } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
+import type { ExecutionProvider } from "../../core/ports/execution-provider.ts"
 import type { OpenRequest } from "../../core/ports/model.ts"
 import type { Clock } from "../../core/services/clock.ts"
 import type { Log } from "../../core/services/log.ts"
@@ -9,8 +10,9 @@ import type { Workers } from "../../core/services/workers.ts"
 import type { OpenVocabularies } from "./grammar/schema-checker.ts"
 import { settledPrecision } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
+import { insteadOf, onDevice } from "./worker/device-placement.ts"
 import type { EngineHealth } from "./worker/health.ts"
-import { type Engine, startEngine } from "./worker/host.ts"
+import { type Engine, onCpu, type Placement, startEngine } from "./worker/host.ts"
 import type { EngineSpec } from "./worker/protocol.ts"
 import { makeRefCounted } from "./worker/ref-counted.ts"
 
@@ -19,6 +21,8 @@ export interface OnnxDeps {
   readonly settings: OnnxSettings
   readonly health: EngineHealth
   readonly vocabularies: OpenVocabularies
+  /** Where engines run; absent: on the CPU. */
+  readonly provider?: ExecutionProvider
   services(): {
     readonly dataDir: string
     readonly workers: Workers
@@ -74,6 +78,23 @@ const resolved = (path: string): Effect.Effect<string, ApiError> =>
       apiError("backend_error", `${path}: can't be read (${(cause as Error).message})`),
   })
 
+/** Where an engine is placed; a device that is not there is said in the log. */
+const placementFor = ({ provider, services }: OnnxDeps, path: string): Effect.Effect<Placement> => {
+  if (!provider) return Effect.succeed(onCpu)
+  const { log } = services()
+  return Effect.match(provider.device, {
+    onSuccess: (device) => onDevice(provider.name, device, log),
+    onFailure: (reason) => {
+      log.warn("engine.no_device", "a model runs on the CPU, as there is no device for it", {
+        model: path,
+        backend: provider.name,
+        reason,
+      })
+      return insteadOf(provider.name)
+    },
+  })
+}
+
 /**
  * Opens engines: one for each model file, precision, list of adapters and instance, shared by all
  * entries that name it.
@@ -94,12 +115,23 @@ export const makeEngines = (deps: OnnxDeps) => {
       // an image model settles the precision of each part by itself
       const precision = model.kind === "image" ? model.precision : settled(path, model.precision)
       const own = { ...model, path, precision, adapters }
-      const open = startEngine<Job, Event, Info>({
-        spec: specOf(deps, instance, own),
-        queue: deps.settings.queue,
-        log: deps.services().log,
-        progress: (detail) => request.progress(detail),
-      }).pipe(Effect.tap((engine) => deps.health.watch(path, engine)))
+      const start = (placement: Placement) =>
+        startEngine<Job, Event, Info>({
+          spec: specOf(deps, instance, own),
+          queue: deps.settings.queue,
+          log: deps.services().log,
+          placement,
+          progress: (detail) => request.progress(detail),
+        })
+      const open = placementFor(deps, path).pipe(
+        // a model that does not open on a device is opened once more, on the CPU
+        Effect.flatMap((placement) =>
+          placement === onCpu
+            ? start(placement)
+            : Effect.catch(start(placement), () => start(placement)),
+        ),
+        Effect.tap((engine) => deps.health.watch(path, engine)),
+      )
       const engine = yield* shared.get(
         JSON.stringify([own, instance]),
         open as unknown as Effect.Effect<Engine<never, unknown, unknown>, ApiError, Scope.Scope>,

@@ -1,5 +1,5 @@
 import { definePlugin } from "../../core/plugin.ts"
-import { provide, resolve, Tokens } from "../../core/tokens.ts"
+import { provide, resolve, resolveAll, Tokens } from "../../core/tokens.ts"
 import { makeOnnxBackend } from "./backend.ts"
 import { makeOpenVocabularies, makeSchemaChecker } from "./grammar/schema-checker.ts"
 import { OnnxSettings } from "./settings.ts"
@@ -9,9 +9,10 @@ export const plugin = definePlugin<OnnxSettings>({
   name: "backend-onnx",
   api: 1,
   about:
-    "Runs chat, embedding, rerank and image models on the CPU with ONNX Runtime, from GGUF and safetensors files.",
+    "Runs chat, embedding, rerank and image models with ONNX Runtime, from GGUF and safetensors files.",
   settings: OnnxSettings,
   needs: [Tokens.deployment, Tokens.workers, Tokens.clock, Tokens.log],
+  optional: [Tokens.executionProviders],
   provides: [Tokens.backends, Tokens.healthChecks, Tokens.schemaChecker],
   create: (settings) => ({
     register: (container) => {
@@ -23,11 +24,11 @@ export const plugin = definePlugin<OnnxSettings>({
       })
       const health = makeEngineHealth()
       const vocabularies = makeOpenVocabularies()
-      provide(
-        container,
-        Tokens.backends,
-        makeOnnxBackend({ settings, health, vocabularies, services }),
-      )
+      const deps = { settings, health, vocabularies, services }
+      provide(container, Tokens.backends, makeOnnxBackend(deps))
+      // plugins that bring providers have registered before this one
+      for (const provider of resolveAll(container, Tokens.executionProviders))
+        provide(container, Tokens.backends, makeOnnxBackend({ ...deps, provider }))
       provide(container, Tokens.healthChecks, health.check)
       provide(container, Tokens.schemaChecker, makeSchemaChecker(services, vocabularies))
     },

@@ -36,6 +36,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "tokenizer",
     "weights",
   ],
+  "plugins/backend-webgpu": ["device", "process", "settings.ts"],
   "runtime/http": [
     "serve-endpoint.ts",
     "system",

@@ -57,12 +57,14 @@ const portsOf = (metadata: readonly InferenceSession.ValueMetadata[]): readonly 
     value.isTensor ? value : { name: value.name, type: "no tensor", shape: [] },
   )
 
-/** Opens a session on the CPU with this number of intra-op threads. */
-export const openSession = async (
+/** Opens a session with this number of intra-op threads. */
+export type OpenSession = (
   path: string,
   threads: number,
-  options: SessionOptions = {},
-): Promise<Session> => {
+  options?: SessionOptions,
+) => Promise<Session>
+
+const openOnCpu: OpenSession = async (path, threads, options = {}) => {
   const session = await guarded(guard, () => create(path, threads, options))
   return {
     inputs: portsOf(session.inputMetadata),
@@ -72,6 +74,21 @@ export const openSession = async (
     release: () => guarded(guard, () => session.release()),
   }
 }
+
+/** What a device's process lends to the engines in it. */
+export interface DeviceSessions {
+  readonly openSession: OpenSession
+}
+
+let opener = openOnCpu
+
+/** Lets all sessions of this process, which is the device's, run on the device. */
+export const useDevice = (sessions: DeviceSessions): void => {
+  opener = sessions.openSession
+}
+
+/** Opens a session on the CPU, or on the device whose process this is. */
+export const openSession: OpenSession = (path, threads, options) => opener(path, threads, options)
 
 export const floats = (values: Float32Array, shape: readonly number[]): Tensor =>
   new Tensor("float32", values, shape)

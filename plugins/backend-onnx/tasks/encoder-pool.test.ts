@@ -42,6 +42,7 @@ const fakeEncoder = ({
     info,
     available: availableFor(),
     availableFor,
+    servedBy: () => "test",
     stats: () => ({ restarts: 1 }),
     run: ({ texts }, { translate }) => {
       given.push(lengthsOf(texts))

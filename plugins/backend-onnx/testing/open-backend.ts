@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Cause, Effect, Exit, Option, Scope, Stream } from "effect"
 import type { ApiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
+import type { ExecutionProvider } from "../../../core/ports/execution-provider.ts"
 import type {
   ChatEvent,
   ChatRequest,
@@ -37,8 +38,8 @@ const requestOf = <T extends TaskName>(task: T, path: string, more: Entry) => ({
   progress: () => {},
 })
 
-/** A backend with fake services, in a temporary folder. */
-export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
+/** A backend with fake services, in a temporary folder; on the CPU without a provider. */
+export const openBackend = (settings: Partial<OnnxSettings> = {}, provider?: ExecutionProvider) => {
   const dataDir = mkdtempSync(join(tmpdir(), "rakit-onnx-"))
   const scope = Scope.makeUnsafe()
   const log = fakeLog()
@@ -47,6 +48,7 @@ export const openBackend = (settings: Partial<OnnxSettings> = {}) => {
   const services = { dataDir, workers: fakeWorkers(), clock, log }
   const backend = makeOnnxBackend({
     health,
+    ...(provider && { provider }),
     vocabularies: makeOpenVocabularies(),
     settings: {
       threads: 1,

@@ -1,3 +1,3 @@
 import { loadThread } from "./load-thread.mjs"
 
-await loadThread("worker/entry")
+export const { startOnDevice } = await loadThread("worker/entry")

@@ -1,20 +1,28 @@
-import { type MessagePort, parentPort, workerData } from "node:worker_threads"
+import { parentPort, workerData } from "node:worker_threads"
 import { openImageEngine } from "../diffusion/engine/open-image-engine.ts"
 import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
 import { openDecoderEngine } from "../generation/open-decoder-engine.ts"
-import { guardSessions } from "../onnx/onnx-session.ts"
+import { type DeviceSessions, guardSessions, useDevice } from "../onnx/onnx-session.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
 import { openVisionEngine } from "../vision/open-vision-engine.ts"
 import type { OpenEngine } from "./open-engine.ts"
 import { Outbox } from "./outbox.ts"
-import type { FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
+import type { EngineSpec, FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
 import { Scheduler } from "./scheduler.ts"
+
+/** The engine's end of its channel. */
+export interface EnginePort {
+  postMessage(messages: unknown): void
+  // biome-ignore lint/suspicious/noExplicitAny: as of MessagePort
+  on(event: string, listener: (message: any) => void): unknown
+  close(): void
+}
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** Serves jobs until a `close` message. */
 const serve = <Job, Event extends { readonly type: string }, Info, Started>(
-  port: MessagePort,
+  port: EnginePort,
   engine: OpenEngine<Job, Event, Info, Started>,
   slots: number,
 ): void => {
@@ -70,9 +78,7 @@ const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   held(0)
 }
 
-const main = async (port: MessagePort): Promise<void> => {
-  const { spec, guard } = workerData as ThreadData
-  guardSessions(guard)
+const openAndServe = async (port: EnginePort, spec: EngineSpec): Promise<void> => {
   const post = (message: FromThread<never, never>) => port.postMessage([message])
   const progress = (detail: string) => post({ type: "progress", detail })
   try {
@@ -89,4 +95,18 @@ const main = async (port: MessagePort): Promise<void> => {
   }
 }
 
-if (parentPort) void main(parentPort)
+/** Called in a device's process, once for each engine (core/ports/execution-provider.ts). */
+export const startOnDevice = (
+  port: EnginePort,
+  spec: EngineSpec,
+  sessions: DeviceSessions,
+): Promise<void> => {
+  useDevice(sessions)
+  return openAndServe(port, spec)
+}
+
+if (parentPort) {
+  const { spec, guard } = workerData as ThreadData
+  guardSessions(guard)
+  void openAndServe(parentPort, spec)
+}

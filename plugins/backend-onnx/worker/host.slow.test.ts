@@ -85,7 +85,7 @@ const opened = async () => {
       spec,
       queue: 4,
       log,
-      startThread: start,
+      placement: { start, servedBy: () => "test" },
       progress: () => {},
     }).pipe(Scope.provide(scope)),
   )

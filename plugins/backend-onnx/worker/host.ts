@@ -5,7 +5,7 @@ import type { Log } from "../../../core/services/log.ts"
 import { linkThread, type ThreadLink } from "./link.ts"
 import { PendingRequests, retryAfterMs } from "./pending-requests.ts"
 import type { EngineSpec, Priority, StageTime } from "./protocol.ts"
-import { type StartThread, startThread } from "./start-thread.ts"
+import { type StartEngine, startThread } from "./start-thread.ts"
 import { makeEngineStats } from "./stats.ts"
 
 export interface RunOptions<Event, Out> {
@@ -39,15 +39,25 @@ export interface Engine<Job, Event, Info> {
   /** Runs a job. Interrupting the stream cancels it within one step. */
   run<Out>(job: Job, options: RunOptions<Event, Out>): Stream.Stream<Out, ApiError>
   stats(): EngineStats
+  /** Where it runs now: `onnx cpu`, `webgpu (NAME)` or `webgpu, now cpu`. */
+  servedBy(): string
 }
+
+/** Where the threads or processes of an engine are started. */
+export interface Placement {
+  readonly start: StartEngine
+  servedBy(): string
+}
+
+export const onCpu: Placement = { start: startThread, servedBy: () => "onnx cpu" }
 
 export interface HostOptions {
   readonly spec: EngineSpec
   /** The maximum number of requests that wait for a slot, for each priority. */
   readonly queue: number
   readonly log: Log
-  /** For tests that end threads. */
-  readonly startThread?: StartThread
+  /** By default on the CPU. */
+  readonly placement?: Placement
   progress(detail: string): void
 }
 
@@ -65,11 +75,13 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
   private known: Info | undefined
   private readonly engineStats = makeEngineStats()
   readonly stats = this.engineStats.read
+  readonly servedBy: () => string
   readonly available: Effect.Effect<void, ApiError>
 
   constructor(options: HostOptions) {
     this.options = options
     this.pending = new PendingRequests(options.log, options.spec.path)
+    this.servedBy = (options.placement ?? onCpu).servedBy
     this.available = this.availableFor({ priority: "batch", waitMs: 0 })
   }
 
@@ -159,7 +171,7 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
     linkThread<Job, Event, Info>(
       this.options.spec,
       { ...this.options, stats: this.engineStats.update, message: this.pending.receive },
-      this.options.startThread ?? startThread,
+      (this.options.placement ?? onCpu).start,
     ).pipe(
       Scope.provide(scope),
       Effect.tap((link) =>

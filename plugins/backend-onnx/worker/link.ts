@@ -1,12 +1,12 @@
-import type { Worker } from "node:worker_threads"
 import { Deferred, Effect, type Scope } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { EngineChannel } from "../../../core/ports/execution-provider.ts"
 import type { EngineSpec, FromThread, ThreadStats, ToThread } from "./protocol.ts"
-import type { StartThread } from "./start-thread.ts"
+import type { StartEngine } from "./start-thread.ts"
 
 const closeTimeout = "30 seconds"
 
-/** A running thread whose model is open. */
+/** A running thread, or an engine in a device's process, whose model is open. */
 export interface ThreadLink<Job, Info> {
   readonly info: Info
   post(message: ToThread<Job>): void
@@ -29,7 +29,7 @@ export interface ThreadListener<Event, Info> {
 export const linkThread = <Job, Event, Info>(
   spec: EngineSpec,
   listener: ThreadListener<Event, Info>,
-  startThread: StartThread,
+  startEngine: StartEngine,
 ): Effect.Effect<ThreadLink<Job, Info>, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
     const opened = Deferred.makeUnsafe<Info, ApiError>()
@@ -37,7 +37,7 @@ export const linkThread = <Job, Event, Info>(
     const fail = (reason: string) =>
       Deferred.doneUnsafe(opened, Effect.fail(apiError("backend_error", reason)))
     const start = () => {
-      const worker = startThread(spec)
+      const worker = startEngine(spec)
       let reason = ""
       const receive = (message: FromThread<Event, Info>) => {
         if (message.type === "progress") listener.progress(message.detail)
@@ -60,7 +60,7 @@ export const linkThread = <Job, Event, Info>(
       })
       return worker
     }
-    const close = (worker: Worker) =>
+    const close = (worker: EngineChannel) =>
       Effect.sync(() => worker.postMessage({ type: "close" } satisfies ToThread<Job>)).pipe(
         Effect.andThen(Deferred.await(ended)),
         Effect.timeoutOption(closeTimeout),

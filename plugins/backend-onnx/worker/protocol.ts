@@ -17,6 +17,12 @@ export interface ImageEngineOptions {
   readonly tileSize: number
 }
 
+/** What a device can, for graphs that are built for it. */
+export interface DeviceAbilities {
+  readonly hasFp16: boolean
+  readonly maxBufferBytes: number
+}
+
 /** Which model an engine opens, and how. */
 export interface EngineSpec {
   readonly kind: "decoder" | "encoder" | "vision" | "image"
@@ -38,6 +44,8 @@ export interface EngineSpec {
   readonly adapterBytes?: number
   readonly encoder?: EncoderOptions
   readonly image?: ImageEngineOptions
+  /** Where it runs; absent: on the CPU. */
+  readonly device?: DeviceAbilities
   /** Draft tokens by prompt lookup when a single sampled request is decoded. */
   readonly speculation: boolean
 }

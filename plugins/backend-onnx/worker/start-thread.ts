@@ -1,8 +1,13 @@
 import { Worker } from "node:worker_threads"
+import type { EngineChannel } from "../../../core/ports/execution-provider.ts"
 import { newGuard, waitForNative } from "../onnx/native-guard.ts"
 import type { EngineSpec, ThreadData } from "./protocol.ts"
 
-const entry = import.meta.url.endsWith(".ts") ? "./entry-from-source.mjs" : "./entry.js"
+/** The module that serves an engine, in a thread or in a device's process. */
+export const engineEntry = new URL(
+  import.meta.url.endsWith(".ts") ? "./entry-from-source.mjs" : "./entry.js",
+  import.meta.url,
+)
 
 // longer than any single call into ONNX Runtime takes
 const nativeMs = 5_000
@@ -23,16 +28,16 @@ const guardUntilExit = (worker: Worker, guard: Int32Array): void => {
   })
 }
 
-export type StartThread = (spec: EngineSpec) => Worker
+export type StartEngine = (spec: EngineSpec) => EngineChannel
 
 /**
  * Starts an engine's thread. Never terminate it, as it may be in a call into ONNX Runtime: post a
  * `close` message.
  */
-export const startThread: StartThread = (spec) => {
+export const startThread = (spec: EngineSpec): Worker => {
   const data: ThreadData = { spec, guard: newGuard() }
   // no inherited flags: those of a test runner or a loader are not meant for this thread
-  const worker = new Worker(new URL(entry, import.meta.url), { workerData: data, execArgv: [] })
+  const worker = new Worker(engineEntry, { workerData: data, execArgv: [] })
   guardUntilExit(worker, data.guard)
   return worker
 }

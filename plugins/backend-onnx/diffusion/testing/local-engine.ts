@@ -36,6 +36,7 @@ export const localEngine = (model: ImageModel, slots = 2): LocalEngine => {
     available: Effect.void,
     availableFor: () => Effect.void,
     stats: () => ({}),
+    servedBy: () => "this thread",
     run: (job, { account, priority, waitMs, translate }) =>
       Stream.callback((out) =>
         Effect.gen(function* () {

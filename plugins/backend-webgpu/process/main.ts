@@ -1,0 +1,14 @@
+import { listNodes } from "./node-list.ts"
+import { probe } from "./probe.ts"
+import { serveEngines } from "./serve-engines.ts"
+
+/** A child's program: what it does is its first argument. */
+const [task, path] = process.argv.slice(2)
+
+if (task === "probe") {
+  process.send!(await probe(), () => process.disconnect())
+} else if (task === "nodes" && path !== undefined) {
+  await listNodes(path)
+} else {
+  serveEngines()
+}
