@@ -1,4 +1,5 @@
 import type { Adapter } from "../../../core/ports/model.ts"
+import type { GraphPlace } from "../onnx/graph-cache.ts"
 import type { Precision } from "../onnx/linear.ts"
 import type { Metadata } from "../weights/gguf-metadata.ts"
 
@@ -100,9 +101,7 @@ export interface ImageModel {
 }
 
 /** How a model's parts are opened. */
-export interface ImageModelHost {
-  /** Folder of the cache of built graphs. */
-  readonly graphs: string
+export interface ImageModelHost extends GraphPlace {
   readonly threads: number
   readonly precision: Precision
   /** Only one part is in memory at a time: using one closes the others. */

@@ -85,9 +85,9 @@ export const groupedAttention = (
     split(queries, heads),
     graph.ints([0, kvHeads, -1, headSize]),
   ])
-  const scores = graph.fused("FusedMatMul", [grouped, split(keys, kvHeads)], {
-    transB: 1,
-    alpha: { float: attentionScale },
+  const scores = graph.matmul(grouped, split(keys, kvHeads), {
+    transposed: 4,
+    alpha: attentionScale,
   })
   const weights = graph.node("Softmax", [graph.node("Add", [scores, mask])], {
     attributes: { axis: -1 },

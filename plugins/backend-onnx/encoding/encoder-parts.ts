@@ -219,9 +219,9 @@ export const bidirectional = (
       { attributes: { perm: [0, 2, 1, 3] } },
     ),
   )
-  const scores = graph.fused("FusedMatMul", [q!, k!], {
-    transB: 1,
-    alpha: { float: 1 / Math.sqrt(width / heads) },
+  const scores = graph.matmul(q!, k!, {
+    transposed: 4,
+    alpha: 1 / Math.sqrt(width / heads),
   })
   const masked = mask === undefined ? scores : graph.node("Add", [scores, mask])
   const weighted = graph.node("MatMul", [

@@ -87,7 +87,7 @@ const graphOf = (
     encoder.model.config,
     encoder.head,
   ])
-  return cachedGraph(spec.graphs, digest, (graph, folder) => {
+  return cachedGraph(spec, digest, (graph, folder) => {
     progress("building the graph")
     const file = openSafetensorsFolder(spec.path)
     try {

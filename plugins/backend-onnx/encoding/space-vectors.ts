@@ -69,5 +69,5 @@ export const spaceVectors = (
   const { graph } = building
   const region = graph.weights("map", "float", [spaceDimensions, width])
   graph.store.write(region, 0, stackedRotations(width, spaceDimensions, isMatryoshka))
-  return graph.fused("FusedMatMul", [unit(building, x), "map"], { transB: 1 })
+  return graph.matmul(unit(building, x), "map", { transposed: 2 })
 }

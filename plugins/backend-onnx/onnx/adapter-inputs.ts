@@ -83,8 +83,7 @@ export const plusAdapters = (
   graph.input(a, "float", [`T_${kind}`, columns, `W_${kind}`])
   graph.input(b, "float", [`R_${kind}`, rows])
   const flat = graph.node("Reshape", [x, graph.ints([-1, columns])])
-  const times = (left: Value, right: Value) =>
-    graph.fused("FusedMatMul", [left, right], { alpha: { float: productScale } })
+  const times = (left: Value, right: Value) => graph.matmul(left, right, { alpha: productScale })
   const tiles = graph.node("Transpose", [times(flat, a)], {
     attributes: { perm: [1, 0, 2] },
   })

@@ -136,10 +136,7 @@ export interface AttentionInput {
 const scorer =
   (graph: GraphBuilder, { attentionScale }: Sizes) =>
   (queries: Value, keys: Value) =>
-    graph.fused("FusedMatMul", [queries, keys], {
-      transB: 1,
-      alpha: { float: attentionScale },
-    })
+    graph.matmul(queries, keys, { transposed: 4, alpha: attentionScale })
 
 /** The weights of the earlier positions, and those of the token itself. */
 const splitWeights = (graph: GraphBuilder, frame: AttentionFrame, weights: Value) =>

@@ -10,6 +10,11 @@ export type ElementType = keyof typeof elementTypes
 export type Value = string
 export type Attribute = number | string | readonly number[] | { readonly float: number }
 
+/** What a graph is built for: ONNX Runtime has other operators for each. */
+export type Target = "cpu" | "gpu"
+
+const lastTwoSwapped = { 2: [1, 0], 3: [0, 2, 1], 4: [0, 1, 3, 2] } as const
+
 export interface NodeOptions {
   readonly attributes?: Readonly<Record<string, Attribute>>
   readonly domain?: "com.microsoft"
@@ -56,6 +61,7 @@ const valueInfo = (
  */
 export class GraphBuilder {
   readonly store: WeightStore
+  readonly target: Target
   private nodes: ProtobufWriter[] = []
   private readonly casts: ProtobufWriter[] = []
   private readonly initializers: ProtobufWriter[] = []
@@ -64,8 +70,9 @@ export class GraphBuilder {
   private readonly constants = new Map<string, Value>()
   private fresh = 0
 
-  constructor(store: WeightStore) {
+  constructor(store: WeightStore, target: Target = "cpu") {
     this.store = store
+    this.target = target
   }
 
   input(name: Value, type: ElementType, shape: readonly (number | string)[]): Value {
@@ -125,6 +132,29 @@ export class GraphBuilder {
     attributes: Readonly<Record<string, Attribute>> = {},
   ): Value {
     return this.node(op, inputs, { attributes, domain: "com.microsoft" })
+  }
+
+  /**
+   * `a` times `b`, times `alpha`. `transposed`: the number of axes of `b`, whose last two are swapped
+   * first.
+   */
+  matmul(
+    a: Value,
+    b: Value,
+    { transposed, alpha }: { readonly transposed?: 2 | 3 | 4; readonly alpha?: number } = {},
+  ): Value {
+    if (this.target === "cpu")
+      return this.fused("FusedMatMul", [a, b], {
+        ...(transposed !== undefined && { transB: 1 }),
+        ...(alpha !== undefined && { alpha: { float: alpha } }),
+      })
+    // FusedMatMul is no operator of the GPU's
+    const swapped =
+      transposed === undefined
+        ? b
+        : this.node("Transpose", [b], { attributes: { perm: lastTwoSwapped[transposed] } })
+    const product = this.node("MatMul", [a, swapped])
+    return alpha === undefined ? product : this.node("Mul", [product, this.floats(alpha)])
   }
 
   /** Either of two float values, by a boolean scalar: only the nodes of that branch are run. */

@@ -16,7 +16,7 @@ import { join } from "node:path"
 import type { Content } from "../weights/content-digest.ts"
 import { KnownContents } from "../weights/known-contents.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
-import { GraphBuilder } from "./graph-builder.ts"
+import { GraphBuilder, type Target } from "./graph-builder.ts"
 import { WeightStore } from "./weight-store.ts"
 
 export const graphFile = "model.onnx"
@@ -178,11 +178,11 @@ export const cachedFolder = (
 /** Writes a graph and its weights into a folder. */
 export const writeGraph = (
   folder: string,
-  files: { readonly graph: string; readonly weights: string },
+  files: { readonly graph: string; readonly weights: string; readonly target?: Target },
   build: (graph: GraphBuilder) => void,
 ): void => {
   const store = new WeightStore(folder, files.weights)
-  const graph = new GraphBuilder(store)
+  const graph = new GraphBuilder(store, files.target)
   try {
     build(graph)
   } finally {
@@ -191,14 +191,23 @@ export const writeGraph = (
   writeFileSync(join(folder, files.graph), graph.toBytes())
 }
 
+/** Where the graphs of an engine are, and what they are built for. */
+export interface GraphPlace {
+  readonly graphs: string
+  /** Absent: the CPU. */
+  readonly device?: unknown
+}
+
 /** Returns a cached folder with `model.onnx`, its weights and other files that `build` writes. */
 export const cachedGraph = (
-  graphs: string,
+  { graphs, device }: GraphPlace,
   digest: string,
   build: (graph: GraphBuilder, folder: string) => void,
-): string =>
-  cachedFolder(graphs, digest, (folder) =>
-    writeGraph(folder, { graph: graphFile, weights: "weights.bin" }, (graph) =>
+): string => {
+  const target = device ? "gpu" : "cpu"
+  return cachedFolder(graphs, device ? `${digest}-${target}` : digest, (folder) =>
+    writeGraph(folder, { graph: graphFile, weights: "weights.bin", target }, (graph) =>
       build(graph, folder),
     ),
   )
+}

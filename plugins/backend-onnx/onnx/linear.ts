@@ -4,6 +4,7 @@ import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
+import type { StoredWeights } from "./weight-store.ts"
 
 /** How weights are kept; `auto`: each matrix as its file has it. */
 export type Precision = "auto" | "int8" | "int4" | "fp16" | "fp32"
@@ -54,29 +55,76 @@ const inBatches = (matrix: Matrix, convert: (first: number, count: number) => vo
   }
 }
 
-const floatLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
+// a part of a matrix that is transposed in memory
+const partBytes = 2 ** 28
+
+/**
+ * Writes a matrix as its graph takes it: a row after another for FusedMatMul, a column after another
+ * for MatMul, as the GPU has it. `Part` holds its numbers, which `decode` reads, a row each.
+ */
+const writeMatrix = <Part extends Float32Array | Uint16Array>(
+  { store, target }: GraphBuilder,
+  matrix: Matrix,
+  region: StoredWeights,
+  newPart: (length: number) => Part,
+  decode: (row: number, into: Part) => void,
+): void => {
   const { rows, columns } = matrix
+  if (target === "cpu") {
+    const batch = newPart(batchRows * columns)
+    inBatches(matrix, (first, count) => {
+      for (let i = 0; i < count; i++)
+        decode(first + i, batch.subarray(i * columns, (i + 1) * columns) as Part)
+      const bytes = batch.BYTES_PER_ELEMENT
+      store.write(region, first * columns * bytes, batch.subarray(0, count * columns))
+    })
+    return
+  }
+  const row = newPart(columns)
+  const width = Math.min(columns, Math.max(1, Math.floor(partBytes / (rows * 4))))
+  for (let from = 0; from < columns; from += width) {
+    const count = Math.min(width, columns - from)
+    const part = newPart(count * rows)
+    inBatches(matrix, (first, batch) => {
+      for (let index = first; index < first + batch; index++) {
+        decode(index, row)
+        for (let i = 0; i < count; i++) part[i * rows + index] = row[from + i]!
+      }
+    })
+    store.write(region, from * rows * part.BYTES_PER_ELEMENT, part)
+  }
+}
+
+const shapeFor = ({ target }: GraphBuilder, { rows, columns }: Matrix) =>
+  target === "cpu" ? [rows, columns] : [columns, rows]
+
+/** `x` times a matrix that `writeMatrix` has written. */
+const timesMatrix = (graph: GraphBuilder, x: Value, matrix: Value): Value =>
+  graph.matmul(x, matrix, graph.target === "cpu" ? { transposed: 2 } : {})
+
+const floatLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   const name = graph.name("w")
-  const region = graph.weights(name, "float", [rows, columns])
-  const batch = new Float32Array(batchRows * columns)
-  inBatches(matrix, (first, count) => {
-    for (let i = 0; i < count; i++)
-      decodeRow(matrix, first + i, batch.subarray(i * columns, (i + 1) * columns))
-    graph.store.write(region, first * columns * 4, batch.subarray(0, count * columns))
-  })
-  return graph.fused("FusedMatMul", [x, name], { transB: 1 })
+  const region = graph.weights(name, "float", shapeFor(graph, matrix))
+  writeMatrix(
+    graph,
+    matrix,
+    region,
+    (length) => new Float32Array(length),
+    (row, into) => decodeRow(matrix, row, into),
+  )
+  return timesMatrix(graph, x, name)
 }
 
 const halfLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
-  const { rows, columns } = matrix
-  const { region, value } = graph.halves([rows, columns])
-  const batch = new Uint16Array(batchRows * columns)
-  inBatches(matrix, (first, count) => {
-    for (let i = 0; i < count; i++)
-      decodeHalves(matrix, first + i, batch.subarray(i * columns, (i + 1) * columns))
-    graph.store.write(region, first * columns * 2, batch.subarray(0, count * columns))
-  })
-  return graph.fused("FusedMatMul", [x, value], { transB: 1 })
+  const { region, value } = graph.halves(shapeFor(graph, matrix))
+  writeMatrix(
+    graph,
+    matrix,
+    region,
+    (length) => new Uint16Array(length),
+    (row, into) => decodeHalves(matrix, row, into),
+  )
+  return timesMatrix(graph, x, value)
 }
 
 const someRow = (matrix: Matrix, needs: (type: GgmlType) => boolean): boolean => {
@@ -146,7 +194,7 @@ const plusShifts = (
 ): Value => {
   const inBlocks = graph.node("Reshape", [x, graph.ints([0, 0, blocks, blockSize])])
   const sums = graph.node("ReduceSum", [inBlocks, graph.ints([3])], { attributes: { keepdims: 0 } })
-  return graph.node("Add", [product, graph.fused("FusedMatMul", [sums, shifts], { transB: 1 })])
+  return graph.node("Add", [product, graph.matmul(sums, shifts, { transposed: 2 })])
 }
 
 const int4Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {

@@ -7,7 +7,13 @@ import {
 import { templateStyle } from "../chat-format/template-style.ts"
 import { adapterGraphVersion } from "../onnx/adapter-inputs.ts"
 import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
-import { cachedFolder, cachedGraph, digestOf, knownIn } from "../onnx/graph-cache.ts"
+import {
+  cachedFolder,
+  cachedGraph,
+  digestOf,
+  type GraphPlace,
+  knownIn,
+} from "../onnx/graph-cache.ts"
 import { isFourBits, type Precision } from "../onnx/linear.ts"
 import type { Port } from "../onnx/onnx-session.ts"
 
@@ -37,10 +43,8 @@ const tokenBytes = (vocabulary: Vocabulary): ((id: number) => Uint8Array) => {
   return (id) => all.subarray(id === 0 ? 0 : ends[id - 1], ends[id])
 }
 
-export interface DecoderSpec {
+export interface DecoderSpec extends GraphPlace {
   readonly path: string
-  /** Folder of the cache of built graphs. */
-  readonly graphs: string
   readonly precision: Precision
   readonly threads: number
   readonly adapters?: readonly AdapterSpec[]
@@ -78,7 +82,7 @@ const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): st
     spec.precision,
     ...(takesAdapters ? ["adapters", adapterGraphVersion] : []),
   ])
-  return cachedGraph(spec.graphs, digest, (graph, folder) => {
+  return cachedGraph(spec, digest, (graph, folder) => {
     writeChatTokenizer(language, folder)
     const building = {
       graph,

@@ -13,7 +13,7 @@ const [path, graphs, precision] = process.argv.slice(2) as [string, string, Prec
 const beforeKb = process.resourceUsage().maxRSS
 const source = openModelSource(path)
 const contents = source.contents(new KnownContents(graphs), () => {})
-cachedGraph(graphs, "measured", (graph) =>
+cachedGraph({ graphs }, "measured", (graph) =>
   buildDecoderGraph({ graph, config: source.config, weights: source.weights, precision }, () => {}),
 )
 source.close()

@@ -36,7 +36,7 @@ const graphOf = (
   const known = knownIn(spec.graphs)
   const contents = weightFilesIn(spec.path).map((name) => known.of(join(spec.path, name)))
   const digest = digestOf(["vision", visionGraphVersion, contents, spec.precision, config])
-  return cachedGraph(spec.graphs, digest, (graph, folder) => {
+  return cachedGraph(spec, digest, (graph, folder) => {
     const file = openSafetensorsFolder(spec.path)
     try {
       explaining(file.path, () => {

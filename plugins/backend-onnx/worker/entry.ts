@@ -92,6 +92,7 @@ const openAndServe = async (port: EnginePort, spec: EngineSpec): Promise<void> =
     else serve(port, await openDecoderEngine(spec, progress), spec.slots)
   } catch (cause) {
     post({ type: "unusable", message: textOf(cause) })
+    port.close()
   }
 }
 

@@ -75,7 +75,7 @@ export const openImageEngine: EngineOpener<
   ImageInfo,
   Stepped
 > = async (spec, progress) => {
-  const { path, graphs, threads, precision, adapters = [], adapterBytes = 0, image } = spec
+  const { path, graphs, device, threads, precision, adapters = [], adapterBytes = 0, image } = spec
   progress("reading the model")
   const family = imageFamily(path)
   // what this backend has not is refused now, not at the first request
@@ -85,6 +85,7 @@ export const openImageEngine: EngineOpener<
   )
   const model = await family.open(path, {
     graphs,
+    device,
     threads,
     precision,
     offload: image?.offload ?? false,

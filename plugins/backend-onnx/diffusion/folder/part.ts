@@ -1,15 +1,19 @@
 import { join } from "node:path"
 import type { EncoderBuilding } from "../../encoding/encoder-model.ts"
-import { cachedGraph, digestOf, graphFile, knownIn } from "../../onnx/graph-cache.ts"
+import {
+  cachedGraph,
+  digestOf,
+  type GraphPlace,
+  graphFile,
+  knownIn,
+} from "../../onnx/graph-cache.ts"
 import type { Precision } from "../../onnx/linear.ts"
 import { openSession, type Port, type Session } from "../../onnx/onnx-session.ts"
 import { explaining } from "../../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../../weights/safetensors-folder.ts"
 
 /** How the parts of a model are opened. */
-export interface PartHost {
-  /** Folder of the cache of built graphs. */
-  readonly graphs: string
+export interface PartHost extends GraphPlace {
   readonly threads: number
   readonly precision: Precision
   /** Only one part is in memory at a time: using one closes the others. */
@@ -42,7 +46,7 @@ const graphOf = (host: PartHost, part: PartGraph): string => {
   const known = knownIn(host.graphs)
   const contents = weightFilesIn(part.path).map((name) => known.of(join(part.path, name)))
   const digest = digestOf(["diffusion", part.key, contents, host.precision])
-  return cachedGraph(host.graphs, digest, (graph) => {
+  return cachedGraph(host, digest, (graph) => {
     const file = openSafetensorsFolder(part.path)
     try {
       explaining(file.path, () =>

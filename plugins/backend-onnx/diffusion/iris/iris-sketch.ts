@@ -76,7 +76,7 @@ const layout = (building: PartBuilding, config: IrisConfig, mean: Value) => {
   const [slot, query] = graph.split(byReader, graph.ints([slots, keys]), names, 2)
   const softmax = (of: Value) => graph.node("Softmax", [of], { attributes: { axis: -1 } })
   const placed = through("place_keys", features, keys, columns)
-  const scores = graph.fused("FusedMatMul", [query!, placed], { transB: 1 })
+  const scores = graph.matmul(query!, placed, { transposed: 3 })
   const slotShares = graph.node("Unsqueeze", [softmax(slot!), graph.ints([3])])
   const placeShares = graph.node("Unsqueeze", [softmax(scores), graph.ints([2])])
   const shares = graph.node("Reshape", [

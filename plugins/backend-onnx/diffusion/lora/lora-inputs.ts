@@ -42,9 +42,9 @@ const plusLora = (
   const { a, b } = loraNames(name)
   graph.input(a, "float", [`R_${name}`, columns])
   graph.input(b, "float", [rows, `R_${name}`])
-  const ranks = graph.fused("FusedMatMul", [x, a], { transB: 1 })
+  const ranks = graph.matmul(x, a, { transposed: 2 })
   const scaled = graph.node("Mul", [ranks, strengthInput])
-  return graph.node("Add", [product, graph.fused("FusedMatMul", [scaled, b], { transB: 1 })])
+  return graph.node("Add", [product, graph.matmul(scaled, b, { transposed: 2 })])
 }
 
 /** A building whose linear layers take LoRAs. `nameOf`: what files call a layer of the graph. */

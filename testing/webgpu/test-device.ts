@@ -38,3 +38,16 @@ export const testProvider = (more: Partial<WebgpuSettings> = {}) => {
   const provider: ExecutionProvider = { name: "webgpu", device: Effect.succeed(device) }
   return { provider, device, log, clock }
 }
+
+/** Operators that must not run on the CPU where a device is. */
+const heavy = /MatMul|Gemm|Attention|Conv|Norm|Softmax|Einsum|Gelu|Resize/
+
+/** What the log says of heavy operators on the CPU; throws where no graph was opened. */
+export const heavyOnCpu = (log: ReturnType<typeof fakeLog>): readonly string[] => {
+  const opened = log.lines.filter(({ event }) => event === "webgpu.graph_opened")
+  if (opened.length === 0) throw new Error("no graph was opened on the device")
+  return opened
+    .map(({ fields }) => String(fields?.nodes))
+    .map((nodes) => nodes.slice(nodes.indexOf(" cpu")))
+    .filter((nodes) => heavy.test(nodes))
+}
