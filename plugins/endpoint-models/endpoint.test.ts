@@ -84,7 +84,9 @@ describe("one model", () => {
 
   it("has the shape of the contract, whether it is ready or not", async () => {
     expect(await one("svc-lyt")).toMatchObject({ status: 200, json: chat })
+    expect(await one("svc-lyt")).toHaveProperty("json.served_by", "fake")
     fixture.catalogue.set("svc-lyt", { state: "waiting" })
+    expect(await one("svc-lyt")).not.toHaveProperty("json.served_by")
     expect(await one("svc-lyt")).toMatchObject({ status: 200, json: chat })
   })
 

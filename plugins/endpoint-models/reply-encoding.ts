@@ -23,10 +23,15 @@ const pricingModel = ({ searchUnit, input, output, image }: Price): string => {
   return image > 0n ? "per_image" : "free"
 }
 
-const embeddingSpace = (catalogue: Catalogue, { id }: ModelEntry): Partial<Model> => {
+/** What only an open model says. */
+const whenOpen = (catalogue: Catalogue, { id }: ModelEntry): Partial<Model> => {
   const state = catalogue.state(id)
-  const space = state.state === "ready" ? state.loaded.embeddingSpace : undefined
-  return space === undefined ? {} : { embedding_space: space }
+  if (state.state !== "ready") return {}
+  const { servedBy, embeddingSpace } = state.loaded
+  return {
+    served_by: servedBy,
+    ...(embeddingSpace !== undefined && { embedding_space: embeddingSpace }),
+  }
 }
 
 /** What is served of an entry; a longer window that config promises stands beside it. */
@@ -52,7 +57,7 @@ export const toModel = (
     max_output_tokens: served.maxOutputTokens,
     modalities: served.modalities,
     capabilities: served.capabilities,
-    ...embeddingSpace(catalogue, entry),
+    ...whenOpen(catalogue, entry),
     description: entry.description,
     pricing_model: pricingModel(served.price),
     pricing: toPricing(served.price),

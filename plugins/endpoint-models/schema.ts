@@ -29,6 +29,10 @@ export const Model = Schema.Struct({
     description:
       "The vector space of an embedding model, once it is open, as in `X-Embedding-Space`: vectors of one space may be compared.",
   }),
+  served_by: Schema.optionalKey(Schema.String).annotate({
+    description:
+      "What runs the model now, once it is open, as in `/readyz`: `onnx cpu`, `webgpu (NAME)`, or `webgpu, now cpu`.",
+  }),
   description: Schema.String,
   pricing_model: Schema.String,
   pricing: Schema.Struct({

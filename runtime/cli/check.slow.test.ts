@@ -21,6 +21,20 @@ it("has a line for each model that serves less than config promises", async () =
   ])
 })
 
+it("says what serves the models of a device, and why the CPU does", async () => {
+  const file = join(folder, "device.yaml")
+  const entry =
+    '{ id: vectors, task: embed, backend: webgpu, limits: { contextTokens: 77 }, sources: [{ url: "file:///nowhere" }] }'
+  writeFileSync(
+    file,
+    `plugins: { backend-onnx: {}, backend-webgpu: { driver: /nowhere.json } }\nmodels: [${entry}]\n`,
+  )
+  const { code, stdout } = await runCli(["check", file])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/^vectors +embed +webgpu, now cpu /m)
+  expect(stdout).toMatch(/^Models of the backend 'webgpu' run on the CPU: .*\binstall\b.*\.$/m)
+})
+
 it("names the precision of a model's weights, as the list of models does, and refuses others", async () => {
   const entry = (precision: string) =>
     `{ id: drawing, task: image, backend: onnx, limits: { contextTokens: 77 }, options: { precision: ${precision} }, sources: [{ url: "file:///nowhere" }] }`

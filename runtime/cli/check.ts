@@ -8,6 +8,7 @@ import type { AssembledDeployment } from "../boot/assemble.ts"
 import { originOf } from "../boot/models.ts"
 import { describeModels, shortfall } from "../boot/served-models.ts"
 import type { ModelFilesStore } from "../services/model-files/model-files.ts"
+import { type Devices, findDevices } from "./devices.ts"
 import { formatTable, precisionOf } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
 
@@ -66,7 +67,11 @@ const digestNote = (files: ModelFilesStore, source: ModelSource): string => {
 }
 
 const modelRow =
-  ({ container, models, modelFiles }: AssembledDeployment, known: readonly ModelEntry[]) =>
+  (
+    { container, models, modelFiles }: AssembledDeployment,
+    known: readonly ModelEntry[],
+    devices: Devices,
+  ) =>
   (entry: ModelEntry) => {
     const isKnown = known.includes(entry)
     const { contextTokens, maxOutputTokens, price } = isKnown
@@ -76,7 +81,7 @@ const modelRow =
     const row = (id: string, sources: readonly ModelSource[]) => [
       id,
       entry.task,
-      entry.backend,
+      devices.shown(entry.backend),
       precisionOf(entry),
       // unknown as long as the model's files are not here
       isKnown ? String(contextTokens) : `${contextTokens} (promised)`,
@@ -104,6 +109,7 @@ const shortfalls = ({ container }: AssembledDeployment, known: readonly ModelEnt
 export const describeDeployment = (
   deployment: AssembledDeployment,
   known: readonly ModelEntry[],
+  devices: Devices,
 ): string =>
   [
     `${deployment.config.deployment.name}: ${deployment.config.file}\n`,
@@ -121,10 +127,11 @@ export const describeDeployment = (
         ...["max_tokens (default)", "price", "from", "sources"],
       ],
       ...resolve(deployment.container, Tokens.catalogue).entries.flatMap(
-        modelRow(deployment, known),
+        modelRow(deployment, known, devices),
       ),
     ]),
     shortfalls(deployment, known),
+    devices.missing.map((line) => `${line}\n`).join(""),
     "SERVER",
     formatTable([
       ...Object.entries(deployment.config.deployment.server).map(([key, value]) => [
@@ -140,9 +147,11 @@ export const describeDeployment = (
 
 export const check = (file: string): Promise<void> =>
   withDeployment(file, (deployment) =>
-    Effect.map(describeModels(deployment), (known) => {
+    Effect.gen(function* () {
+      const known = yield* describeModels(deployment)
+      const devices = yield* findDevices(deployment)
       process.stdout.write(
-        `${deployment.config.mask.text(describeDeployment(deployment, known))}\nThis config is fine.\n`,
+        `${deployment.config.mask.text(describeDeployment(deployment, known, devices))}\nThis config is fine.\n`,
       )
     }),
   )

@@ -51,7 +51,9 @@ const saidOf = async (file: string, env: Record<string, string>): Promise<string
       })
       const deployment = yield* assemble(config, "command", fakeLog())
       const known = yield* describeModels(deployment)
-      return config.mask.text(describeDeployment(deployment, known))
+      return config.mask.text(
+        describeDeployment(deployment, known, { shown: (name) => name, missing: [] }),
+      )
     }),
   )
   const exit = await Effect.runPromiseExit(program)

@@ -8,6 +8,7 @@ import { filesOf } from "../boot/open-models.ts"
 import { makePullProgress } from "../progress.ts"
 import { lockFileName, openSourceLock } from "../services/model-files/store/source-lock.ts"
 import { pullVerified } from "../services/model-files/verified-pull.ts"
+import { findDevices } from "./devices.ts"
 import { formatTable, precisionOf } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
 
@@ -39,11 +40,12 @@ export const listModels = ({ config }: Options) =>
   withDeployment(config, (deployment) =>
     Effect.gen(function* () {
       const files = deployment.modelFiles
+      const devices = yield* findDevices(deployment)
       const row = ({ task, backend, options }: ModelEntry, { id, sources }: Files) =>
         Effect.map(sources.length ? files.find(sources) : Effect.succeed(undefined), (found) => [
           id,
           task,
-          backend,
+          devices.shown(backend),
           precisionOf({ options }),
           found
             ? `${(found.bytes / 2 ** 20).toFixed(1)} MB`

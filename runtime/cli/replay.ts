@@ -137,6 +137,7 @@ const names: Readonly<Record<string, string>> = {
   date: "the day, which the prompt names",
   version: "the server's version",
   cpu: "the CPU",
+  device: "the device",
 }
 
 const showing = (value: Json | undefined): string => String(value ?? "none")
