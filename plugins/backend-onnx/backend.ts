@@ -32,6 +32,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     precision,
     instances,
     threads: deps.settings.threads,
+    isOnDevice: deps.provider !== undefined,
     encoder,
   })
   const { name, digest, maxTokens, width, map } = encoderPool.info

@@ -37,6 +37,8 @@ export interface EncoderPoolOptions {
   /** Threads of a model. */
   readonly threads: number
   readonly encoder?: EncoderOptions
+  /** It has a queue for all engines, and the weights are in its memory once. */
+  readonly isOnDevice: boolean
 }
 
 /**
@@ -46,10 +48,11 @@ export interface EncoderPoolOptions {
 export const openEncoderPool = (
   engineOf: EngineOf,
   request: OpenRequest,
-  { precision, instances, threads, encoder }: EncoderPoolOptions,
+  { precision, instances, threads, encoder, isOnDevice }: EncoderPoolOptions,
 ): Effect.Effect<OpenedEncoderPool, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
-    const of = Math.min(instances ?? defaultInstances(request.path, encoder), threads)
+    const wanted = instances ?? defaultInstances(request.path, encoder)
+    const of = isOnDevice ? 1 : Math.min(wanted, threads)
     const openInstance = (instance: { readonly index: number; readonly of: number }) =>
       engineOf<EmbedJobRequest, EmbedJobEvent, EncoderInfo>(
         { kind: "encoder", precision, ...(encoder && { encoder }) },

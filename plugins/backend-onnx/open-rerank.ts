@@ -81,6 +81,7 @@ const openCrossEncoder: OpenRerank = Effect.fnUntraced(function* (
     precision: precision === "int8" ? precision : "fp32",
     instances,
     threads: deps.settings.threads,
+    isOnDevice: deps.provider !== undefined,
   })
   const contextTokens = crossEncoderWindow(request.contextTokens)
   const task = makeRerankTask(

@@ -40,7 +40,7 @@ export const testProvider = (more: Partial<WebgpuSettings> = {}) => {
 }
 
 /** Operators that must not run on the CPU where a device is. */
-const heavy = /MatMul|Gemm|Attention|Conv|Norm|Softmax|Einsum|Gelu|Resize/
+const heavy = /MatMul|Gemm|Attention|Conv|Norm|Softmax|Einsum|Gelu|Resize|\ball\b/
 
 /** What the log says of heavy operators on the CPU; throws where no graph was opened. */
 export const heavyOnCpu = (log: ReturnType<typeof fakeLog>): readonly string[] => {

@@ -26,6 +26,8 @@ import { mapVersion } from "./stacked-rotations.ts"
 
 // 40 ms for 22 million parameters; longer steps add latency and no throughput
 const stepTokensPerThread = 128
+// a GPU is busy with thousands of rows only; not measured on one
+const stepTokensOnDevice = 4096
 // operators of short texts take about so long: asleep in between, threads take 1.6 times as long for
 // a text of 8 tokens; awake for the default of a millisecond, other processes take their cores
 const spinUs = 50
@@ -150,7 +152,7 @@ export const openEncoderEngine: EngineOpener<
     },
     runner: new EncoderRunner(
       session,
-      stepTokensPerThread * spec.threads,
+      spec.device ? stepTokensOnDevice : stepTokensPerThread * spec.threads,
       textFeeds(session, padded),
       { sameLength: scores },
     ),

@@ -20,10 +20,12 @@ export const listNodes = async (path: string): Promise<void> => {
   await session.release()
 }
 
-/** `All nodes placed on [WebGpuExecutionProvider]. Number of nodes: 9`, also `Node(s) placed`. */
-const heading = /nodes?(?:\(s\))? placed on \[(\w+)\]\. Number of nodes: (\d+)/i
+/** `Node(s) placed on [WebGpuExecutionProvider]. Number of nodes: 9`; `All nodes` are not listed. */
+const heading = /(All nodes|Node\(s\)) placed on \[(\w+)\]\. Number of nodes: (\d+)/
 /** `  Gather (n_Gather_4)`. */
 const nodeLine = /VerifyEachNodeIsAssignedToAnEp\]\s+(\w+) \(/
+
+const unlisted = "all"
 
 /** Reads ONNX Runtime's verbose log. */
 export const placedNodes = (log: string): PlacedNodes => {
@@ -33,7 +35,8 @@ export const placedNodes = (log: string): PlacedNodes => {
   for (const line of log.split("\n")) {
     const place = heading.exec(line)
     if (place) {
-      current = place[1] === "CPUExecutionProvider" ? cpu : device
+      current = place[2] === "CPUExecutionProvider" ? cpu : device
+      if (place[1] === "All nodes") current[unlisted] = Number(place[3])
       continue
     }
     const operator = nodeLine.exec(line)?.[1]
