@@ -10,7 +10,8 @@ import { fakeLog } from "../fakes/log.ts"
 /** SwiftShader, as Debian's chromium brings it. */
 const swiftShader = "/usr/lib/chromium/vk_swiftshader_icd.json"
 
-const settingsOf = (more: Partial<WebgpuSettings>): WebgpuSettings => ({
+/** The plugin's settings on this machine. */
+export const settingsOf = (more: Partial<WebgpuSettings>): WebgpuSettings => ({
   allowSoftware: true,
   restarts: 1,
   hangSeconds: 120,
