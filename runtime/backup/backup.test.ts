@@ -1,4 +1,11 @@
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Stream } from "effect"
@@ -9,7 +16,7 @@ import { fakeStorage } from "../../testing/fakes/storage.ts"
 import { makeBlobCopy, restoreBlobs, verifyBlobs } from "./blobs.ts"
 import { readLines, verifyFile, writeLines } from "./lines-file.ts"
 import { whyNotThese } from "./load-database.ts"
-import { manifestFile, readManifest } from "./manifest.ts"
+import { type Manifest, manifestFile, readManifest, writeManifest } from "./manifest.ts"
 import { migrationTableOf } from "./snapshot.ts"
 
 const closers: (() => unknown)[] = []
@@ -43,7 +50,7 @@ it("a file of lines gives back what was written, and a changed one is refused", 
   await expect(verifyFile(folder, file)).rejects.toThrow(/values.gz is missing/)
 })
 
-it("refuses a folder without a manifest, a damaged one, and one of a newer rakit", () => {
+it("refuses a folder without a manifest, a changed one, and one of a newer rakit", async () => {
   const folder = newFolder()
   expect(() => readManifest(folder)).toThrow(/no finished backup/)
   writeFileSync(join(folder, manifestFile), "{")
@@ -52,6 +59,22 @@ it("refuses a folder without a manifest, a damaged one, and one of a newer rakit
   expect(() => readManifest(folder)).toThrow(/damaged/)
   writeFileSync(join(folder, manifestFile), '{"format":2,"rakit":"9.0.0"}')
   expect(() => readManifest(folder)).toThrow(/newer rakit \(9.0.0/)
+  const manifest: Manifest = {
+    ...{ object: "rakit.backup", format: 1, rakit: "1.0.0", deployment: "test" },
+    createdAt: "2026-11-23T00:00:00.000Z",
+    blobs: { file: "blobs.jsonl.gz", bytes: 7, sha256: "00", count: 1, size: 5 },
+  }
+  await writeManifest(folder, manifest)
+  expect(readManifest(folder)).toEqual(manifest)
+  const text = readFileSync(join(folder, manifestFile), "utf8")
+  for (const changed of [text.replace('"count": 1', '"count": 3'), text.replace("T00", "T01")]) {
+    expect(changed).not.toBe(text)
+    writeFileSync(join(folder, manifestFile), changed)
+    expect(() => readManifest(folder)).toThrow(/manifest.json or .* was changed after/)
+  }
+  writeFileSync(join(folder, manifestFile), text)
+  rmSync(join(folder, `${manifestFile}.sha256`))
+  expect(() => readManifest(folder)).toThrow(/manifest.json.sha256 is missing/)
 })
 
 it("blobs that come, change or go between two passes are kept as a row may name them", async () => {

@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
+import { rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Schema } from "effect"
 
@@ -57,31 +59,65 @@ export const Manifest = Schema.Struct({
 export type Manifest = typeof Manifest.Type
 
 export const manifestFile = "manifest.json"
+/** As `sha256sum -c` reads it. */
+const digestFile = `${manifestFile}.sha256`
 
-const textOf = (folder: string): string => {
+const digestLine = (text: string): string =>
+  `${createHash("sha256").update(text).digest("hex")}  ${manifestFile}\n`
+
+/** The manifest comes last and at once: a folder without one is no backup. Rejects with an Error. */
+export const writeManifest = async (folder: string, manifest: Manifest): Promise<void> => {
+  const text = `${JSON.stringify(manifest, undefined, 1)}\n`
+  const owned = { mode: 0o600, flush: true }
+  await writeFile(join(folder, digestFile), digestLine(text), owned)
+  const draft = join(folder, `${manifestFile}.draft`)
+  await writeFile(draft, text, owned)
+  await rename(draft, join(folder, manifestFile))
+}
+
+const textOf = (folder: string, file: string): string | undefined => {
   try {
-    return readFileSync(join(folder, manifestFile), "utf8")
+    return readFileSync(join(folder, file), "utf8")
   } catch {
-    throw new Error(
-      `${folder} is no finished backup: it has no ${manifestFile}. Fix: name the folder that \`rakit backup\` wrote to its end.`,
-    )
+    return undefined
   }
 }
 
-/** Throws an Error for people where the folder is no backup, or is of a newer rakit. */
-export const readManifest = (folder: string): Manifest => {
-  const text = textOf(folder)
+const decode = (text: string): Manifest | undefined => {
   try {
-    const read = JSON.parse(text) as Partial<Manifest>
-    if (typeof read.format === "number" && read.format > format)
-      throw new Error(
-        `${folder} was written by a newer rakit (${read.rakit}, format ${read.format}; this one reads ${format}). Fix: restore with that version.`,
-      )
-    return Schema.decodeUnknownSync(Manifest)(read)
-  } catch (error) {
-    if (error instanceof Error && error.message.includes("newer rakit")) throw error
-    throw new Error(`${join(folder, manifestFile)} is damaged. Fix: take another backup.`, {
-      cause: error,
-    })
+    return Schema.decodeUnknownSync(Manifest)(JSON.parse(text))
+  } catch {
+    return undefined
   }
+}
+
+const versionIn = (text: string): Partial<Pick<Manifest, "format" | "rakit">> => {
+  try {
+    return JSON.parse(text) as Partial<Manifest>
+  } catch {
+    return {}
+  }
+}
+
+/** Throws an Error for people where the folder is no backup, was changed, or is of a newer rakit. */
+export const readManifest = (folder: string): Manifest => {
+  const text = textOf(folder, manifestFile)
+  if (text === undefined)
+    throw new Error(
+      `${folder} is no finished backup: it has no ${manifestFile}. Fix: name the folder that \`rakit backup\` wrote to its end.`,
+    )
+  const damaged = (what: string) =>
+    new Error(`The backup is damaged: ${what}. Nothing was restored. Fix: take another backup.`)
+  const digest = textOf(folder, digestFile)
+  if (digest !== undefined && digest !== digestLine(text))
+    throw damaged(`${manifestFile} or ${digestFile} was changed after it was written`)
+  const { format: written, rakit } = versionIn(text)
+  if (typeof written === "number" && written > format)
+    throw new Error(
+      `${folder} was written by a newer rakit (${rakit}, format ${written}; this one reads ${format}). Fix: restore with that version.`,
+    )
+  if (digest === undefined) throw damaged(`${digestFile} is missing`)
+  const manifest = decode(text)
+  if (manifest === undefined) throw damaged(`${manifestFile} can't be read`)
+  return manifest
 }

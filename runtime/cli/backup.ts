@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { rename, writeFile } from "node:fs/promises"
 import { join, resolve as resolvePath } from "node:path"
 import { Effect, Redacted } from "effect"
 import { makeFolders } from "../../core/folders.ts"
 import { systemClock } from "../../core/services/clock.ts"
 import { resolve, resolveOptional, type Token, Tokens } from "../../core/tokens.ts"
 import { makeBlobCopy, type Report } from "../backup/blobs.ts"
-import { format, type Manifest, manifestFile } from "../backup/manifest.ts"
+import { format, type Manifest, writeManifest } from "../backup/manifest.ts"
 import { beginSnapshot, copyDatabase } from "../backup/snapshot.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
 import { version } from "../version.ts"
@@ -94,20 +93,6 @@ const copyData = ({ container, order }: AssembledDeployment, folder: string, rep
     return { ...(rows && { database: rows }), ...(blobs && { blobs: yield* blobs.close }) }
   })
 
-/** The manifest comes last and at once: a folder without one is no backup. */
-const writeManifest = (folder: string, manifest: Manifest) =>
-  Effect.tryPromise({
-    try: async () => {
-      const draft = join(folder, `${manifestFile}.draft`)
-      await writeFile(draft, `${JSON.stringify(manifest, undefined, 1)}\n`, {
-        mode: 0o600,
-        flush: true,
-      })
-      await rename(draft, join(folder, manifestFile))
-    },
-    catch: (cause) => cause as Error,
-  })
-
 export const sizeOf = ({ database, blobs }: Manifest): string => {
   const rows = database?.tables.reduce((sum, table) => sum + table.rows, 0) ?? 0
   return `${countOf(rows)} rows of ${database?.tables.length ?? 0} tables, ${countOf(blobs?.count ?? 0)} blobs (${countOf(blobs?.size ?? 0)} bytes)`
@@ -135,7 +120,10 @@ export const backup = async (file: string, out: string): Promise<void> => {
         ...data,
         ...(secret && { secret }),
       }
-      yield* writeManifest(folder, manifest)
+      yield* Effect.tryPromise({
+        try: () => writeManifest(folder, manifest),
+        catch: (cause) => cause as Error,
+      })
       return manifest
     }),
   )

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto"
 import {
   appendFileSync,
   cpSync,
@@ -193,7 +194,10 @@ describe("a backup", () => {
       const file = join(copy, "manifest.json")
       const manifest = JSON.parse(readFileSync(file, "utf8"))
       manifest.database.migrations.accounts.push("999-x")
-      writeFileSync(file, JSON.stringify(manifest))
+      const text = JSON.stringify(manifest)
+      const digest = createHash("sha256").update(text).digest("hex")
+      writeFileSync(file, text)
+      writeFileSync(`${file}.sha256`, `${digest}  manifest.json\n`)
     })
     expect(newer).toMatch(/newer rakit: the migration 999-x of accounts/)
 
