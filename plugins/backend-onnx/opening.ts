@@ -45,7 +45,7 @@ export const openDecoderModel = Effect.fnUntraced(function* (
   if (engine.info.roundingDiffers)
     services.log.warn(
       "model.rounding_differs",
-      "this CPU computes a row differently in other company, so the same request may get another answer",
+      "this CPU or device computes a row differently in other company, so the same request may get another answer",
       { model: request.id },
     )
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest"
 import { diffusionFolder } from "../../plugins/backend-onnx/diffusion/transformers/testing/run-part.ts"
-import { towerFolder } from "../../plugins/backend-onnx/testing/fixtures.ts"
+import { fixtureFolder, towerFolder } from "../../plugins/backend-onnx/testing/fixtures.ts"
 import { openBackend } from "../../plugins/backend-onnx/testing/open-backend.ts"
 import { heavyOnCpu, noDevice, testProvider } from "./test-device.ts"
 
@@ -25,3 +25,19 @@ describe.skipIf(noDevice)("all graphs of a model open on a device", () => {
     60_000,
   )
 })
+
+test.skipIf(noDevice)(
+  "a chat model on a device is not called reproducible",
+  async () => {
+    const { provider, device } = testProvider()
+    const [there, here] = [openBackend({}, provider), openBackend()]
+    const onDevice = await there.open("chat", fixtureFolder("llama"))
+    const onCpu = await here.open("chat", fixtureFolder("llama"))
+    expect(onDevice.servedBy).toBe(`webgpu (${device.name})`)
+    expect(onDevice.stats?.().reproducible).toBe(0)
+    expect(onCpu.stats?.().reproducible).toBe(1)
+    await there.close()
+    await here.close()
+  },
+  60_000,
+)

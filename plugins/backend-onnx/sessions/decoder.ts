@@ -76,6 +76,6 @@ export interface Decoder {
   readonly thinks: boolean
   /** Its chat template writes today's date into prompts. */
   readonly isDated: boolean
-  /** A graph was built whose rows should not depend on each other, but do on this CPU. */
+  /** A graph was built whose rows should not depend on each other, but do on this CPU or device. */
   readonly roundingDiffers: boolean
 }

@@ -24,7 +24,7 @@ import { type ChatLanguage, idsOfWords } from "../tokenizer/vocabulary.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { hasWeights } from "../weights/safetensors-folder.ts"
 import { AdapterFeeds, type AdapterSpec } from "./adapter-feeds.ts"
-import { BuiltSession } from "./built-session.ts"
+import { BuiltSession, type Rounding } from "./built-session.ts"
 import type { Decoder, DecoderSession } from "./decoder.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
 import { ExportedSession } from "./exported-session.ts"
@@ -50,7 +50,15 @@ export interface DecoderSpec extends GraphPlace {
   readonly adapters?: readonly AdapterSpec[]
   /** The most memory that adapters may take. */
   readonly adapterBytes?: number
+  /** It runs on a device, and not on the CPU. */
+  readonly device?: object
 }
+
+/**
+ * A device chooses its kernels by the shape of a pass, so a probe of some shapes proves nothing, and
+ * a second row would not help.
+ */
+const onDevice: Rounding = { lonelyTwice: false, isInvariant: false }
 
 const noBytes = new Uint8Array()
 
@@ -166,7 +174,9 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
     progress("loading the graph")
     const embed = (ids: ArrayLike<number>) => source.weights.embed(ids)
     const open = async () => {
-      const rounding = await runProbe(folder, spec.threads, source.config, embed)
+      const rounding = spec.device
+        ? onDevice
+        : await runProbe(folder, spec.threads, source.config, embed)
       return BuiltSession.open(
         folder,
         spec.threads,
