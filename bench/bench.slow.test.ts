@@ -8,6 +8,7 @@ import { afterEach, expect, it } from "vitest"
 import { writeGguf } from "../plugins/backend-onnx/testing/gguf-writer.ts"
 import { tinyLlama } from "../plugins/backend-onnx/testing/tiny-llama.ts"
 import { openTestDatabase, type TestDatabase } from "../testing/postgres.ts"
+import { missing } from "../testing/proxies.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 let database: TestDatabase | undefined
@@ -153,4 +154,17 @@ it.skipIf(!existsSync("/usr/lib/postgresql"))(
     expect(text.match(/^ {2}search, \d+ chunks( +[\d.,]+){6}$/gm)).toHaveLength(2)
   },
   480_000,
+)
+
+it.skipIf(!existsSync("/usr/lib/postgresql") || missing("nginx"))(
+  "many.ts kills a server, and no call, batch or sum is wrong",
+  async () => {
+    const short = ["--servers", "2", "--connections", "4", "--minutes", "0.1", "--every", "3"]
+    const text = await run("many", ...short)
+    expect(text).toMatch(/2 servers, 4 connections, 0\.1 minutes, [1-9]\d* kills/)
+    expect(text).toMatch(/^calls [1-9]/m)
+    expect(text.match(/^ok /gm)).toHaveLength(4)
+    expect(text).not.toContain("WRONG")
+  },
+  240_000,
 )

@@ -3,14 +3,17 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Role } from "../core/services/deployment.ts"
+import { askDashboard } from "./dashboard-client.ts"
 import { openTestDatabase, type Platform, runCli, startPlatform } from "./platform.ts"
 import { freePort, type RunningProxy, startNginx } from "./proxies.ts"
 
-/** Servers on one database and one folder of blobs, behind Debian's nginx. */
+/** Servers on one database and one store of blobs, behind Debian's nginx. */
 export interface ManyServers {
   /** The base URL of nginx, without `/v1`. */
   readonly url: string
   readonly apiKey: string
+  /** A session of the first account, for the dashboard's API. */
+  signIn(): Promise<string>
   readonly databaseUrl: string
   readonly proxy: RunningProxy
   /** Those that run now; the order stays. */
@@ -29,15 +32,23 @@ export interface ManyOptions {
   readonly database?: string
   /** The compiled fake models, or others than those of the sources. */
   readonly backend?: string
+  /** Settings of `storage-s3`; by default all share one folder of blobs. */
+  readonly s3?: Readonly<Record<string, unknown>>
 }
 
 const root = new URL("..", import.meta.url).pathname
 
-/** config/test.yaml with one folder of blobs for all. */
-const writeConfig = (folder: string, backend = join(root, "testing/fakes/backend.ts")): string => {
+/** config/test.yaml with one store of blobs for all. */
+const writeConfig = (
+  folder: string,
+  { s3, backend = join(root, "testing/fakes/backend.ts") }: ManyOptions,
+): string => {
+  const storage = s3
+    ? `storage-s3: ${JSON.stringify(s3)}`
+    : `storage-disk: { folder: ${join(folder, "blobs")} }`
   const text = readFileSync(join(root, "config/test.yaml"), "utf8")
     .replace("../testing/fakes/backend.ts", backend)
-    .replace("storage-disk: {}", `storage-disk: { folder: ${join(folder, "blobs")} }`)
+    .replace("storage-disk: {}", storage)
   const file = join(folder, "many.yaml")
   writeFileSync(file, text)
   return file
@@ -48,7 +59,7 @@ export const startMany = async (options: ManyOptions): Promise<ManyServers> => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-many-"))
   const database = given === undefined ? await openTestDatabase() : undefined
   const databaseUrl = given ?? database!.url
-  const config = writeConfig(folder, options.backend)
+  const config = writeConfig(folder, options)
   const apiKey = `svc_live_${randomBytes(16).toString("hex")}`
   const ports = await Promise.all(roles.map(freePort))
   const start = (index: number) =>
@@ -68,12 +79,18 @@ export const startMany = async (options: ManyOptions): Promise<ManyServers> => {
   const secret = randomBytes(32).toString("base64")
   const servers: Platform[] = []
   // the first makes the tables, and the others find them
-  for (const index of roles.keys()) servers.push(await start(index))
+  servers.push(await start(0))
+  servers.push(...(await Promise.all(roles.slice(1).map((_, n) => start(n + 1)))))
   const answering = servers.filter((_, index) => roles[index] !== "worker")
   const proxy = await startNginx(answering.map(({ url }) => url))
   return {
     url: `http://127.0.0.1:${proxy.port}`,
     apiKey,
+    signIn: async () => {
+      const { email, password } = servers[0]!.credentials
+      return (await askDashboard(servers[0]!.url, "/dashboard/login", "", { email, password }))
+        .token
+    },
     databaseUrl,
     proxy,
     servers,
