@@ -164,6 +164,7 @@ it.skipIf(!existsSync("/usr/lib/postgresql") || missing("nginx"))(
     expect(text).toMatch(/2 servers, 4 connections, 0\.1 minutes, [1-9]\d* kills/)
     expect(text).toMatch(/^calls [1-9]/m)
     expect(text.match(/^ok /gm)).toHaveLength(4)
+    expect(text).toMatch(/For bench\/README\.md: .* \d+ paid without an answer/)
     expect(text).not.toContain("WRONG")
   },
   240_000,

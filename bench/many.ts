@@ -1,6 +1,7 @@
 // The kill drill: servers on one PostgreSQL behind nginx, one of which is killed (SIGKILL) again and again, while clients call.
 // `npm run build && node --import tsx bench/many.ts [--servers 3] [--connections 64] [--minutes 10] [--every 20]`
 // Exits with 1 unless no client needed more than one retry, every accepted batch is complete, and the ledger is exact.
+import { availableParallelism, loadavg } from "node:os"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import OpenAI from "openai"
@@ -140,6 +141,9 @@ try {
   for (const server of many.servers) await server.stop()
   const fsck = await many.fsck()
   const { rows } = await sql.query(sums)
+  const { rows: paid } = await sql.query(
+    "SELECT count(*)::int AS calls FROM ledger_call WHERE parent_id IS NULL AND state = 'settled' AND cost_micros > 0",
+  )
   await sql.end()
   const checks: readonly (readonly [string, boolean])[] = [
     [`${seen.failures.length} calls failed after one retry`, seen.failures.length === 0],
@@ -155,6 +159,11 @@ try {
   )
   console.log(
     `calls ${seen.calls}, retries ${seen.requests - seen.calls - cut} (with polls of batches), streams asked again ${cut}`,
+  )
+  const unanswered = paid[0].calls - seen.calls
+  console.log(`calls paid without an answer (killed between settlement and answer): ${unanswered}`)
+  console.log(
+    `\nFor bench/README.md: ${new Date().toISOString().slice(0, 10)}, ${availableParallelism()} cores, load ${loadavg()[1]?.toFixed(1)}, ${values.servers} servers, ${values.connections} connections, ${minutes} minutes: ${kills} kills; ${seen.calls} calls, ${seen.failures.length} failed after one retry; ${cut} streams were cut and asked again; ${unanswered} paid without an answer; ${batches.length - lost.length} of ${batches.length} batches complete; sums ${JSON.stringify(rows[0])}, \`fsck\` ${fsck.code}.\n`,
   )
   for (const [text, isGood] of checks) console.log(`${isGood ? "ok" : "WRONG"}  ${text}`)
   for (const text of [...new Set(seen.failures)].slice(0, 5)) console.log(`       ${text}`)
