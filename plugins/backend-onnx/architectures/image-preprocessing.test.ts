@@ -3,11 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, describe, expect, test } from "vitest"
-import {
-  imagePreprocessing,
-  type PreprocessingDefaults,
-  placementOf,
-} from "./image-preprocessing.ts"
+import { placementOf } from "./image-placement.ts"
+import { imagePreprocessing, type PreprocessingDefaults } from "./image-preprocessing.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-preprocessing-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -151,6 +148,29 @@ describe("a picture's pixels", () => {
     const other = (json: object) => () => read(json, { ...exact, patches: { side: 8, most: 16 } })
     expect(other({ patch_size: 16 })).toThrow(/'patch_size' is 16, the model reads 8/)
     expect(other({ max_num_patches: 1e6 })).toThrow(/'max_num_patches' is 1000000/)
+  })
+
+  test("are their own where it says so, but for pictures of more pixels than that", () => {
+    const own = { ...read({}), resize: { mode: "area", most: 1024 ** 2 } } as const
+    expect(placementOf(own, { width: 640, height: 1000 }).final).toEqual({
+      width: 640,
+      height: 1000,
+    })
+    // the root of 1048576 / (4000 * 3000) is 0.29561
+    expect(placementOf(own, { width: 4000, height: 3000 }).final).toEqual({
+      width: 1182,
+      height: 886,
+    })
+    const sides = fc.integer({ min: 1, max: 8192 })
+    fc.assert(
+      fc.property(sides, sides, (width, height) => {
+        const { source, resized, final, left, top } = placementOf(own, { width, height })
+        expect([source.width, source.height, left, top]).toEqual([width, height, 0, 0])
+        expect(final).toEqual(resized)
+        expect(final.width * final.height).toBeLessThanOrEqual(1024 ** 2)
+        if (width * height <= 1024 ** 2) expect(final).toEqual({ width, height })
+      }),
+    )
   })
 
   test("never become many, however long the picture is", () => {

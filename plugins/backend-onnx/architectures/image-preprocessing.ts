@@ -23,7 +23,8 @@ export interface Picture extends Size {
   readonly pixels: Uint8Array
 }
 
-type Resize =
+/** What the settings of image processors name. */
+type NamedResize =
   /** Stretched. */
   | ({ readonly mode: "exact" } & Size)
   /** Until the shorter side is `edge`; what lies beyond the final size is cut off on both sides. */
@@ -33,9 +34,14 @@ type Resize =
   /** In about its own shape, of at most `most` squares of `patch` pixels; the size is its own. */
   | { readonly mode: "patches"; readonly patch: number; readonly most: number }
 
+export type Resize =
+  | NamedResize
+  /** In its own shape, shrunk where it has more than `most` pixels; the size is its own. */
+  | { readonly mode: "area"; readonly most: number }
+
 /**
  * How pictures are made into the pixels that a vision tower reads. Its size is that of all pictures,
- * but with `patches`, where it is that of square ones.
+ * but with `patches`, where it is that of square ones, and `area`, where it says nothing.
  */
 export interface ImagePreprocessing extends Size {
   readonly resize: Resize
@@ -45,22 +51,6 @@ export interface ImagePreprocessing extends Size {
   readonly mean: readonly number[]
   readonly std: readonly number[]
   readonly rescale: number
-}
-
-/** Where the pixels of a picture go. */
-export interface ImagePlacement {
-  /** The part of the picture that is resized. */
-  readonly source: Size & { readonly left: number; readonly top: number }
-  /** The size that it gets. */
-  readonly resized: Size
-  /** The size that the tower reads. */
-  readonly final: Size
-  /**
-   * Pixel (x, y) of the final size is pixel (x + left, y + top) of the resized part, and white
-   * where there is none.
-   */
-  readonly left: number
-  readonly top: number
 }
 
 /** Defaults of keys that the file leaves out: those of the model's image processor. */
@@ -78,9 +68,6 @@ const preprocessorFile = "preprocessor_config.json"
 const processorFile = "processor_config.json"
 const maxEdge = 4096
 const maxPatches = 1024
-// beyond this ratio of the sides, the ends are cut off before a picture is enlarged, which could
-// take any amount of memory else
-const maxRatio = 16
 
 // PIL's numbers of the filters
 const kernels: Readonly<Record<number, ImagePreprocessing["kernel"]>> = {
@@ -116,7 +103,7 @@ const sidesIn = (size: Metadata): Size => ({
   height: countIn(size, "height", maxEdge),
 })
 
-const resizeIn = (size: Metadata): Resize => {
+const resizeIn = (size: Metadata): NamedResize => {
   for (const mode of ["shortest_edge", "longest_edge"] as const)
     if (present(size, mode)) {
       if (size.size > 1) throw new Unsupported(`'size' has '${mode}' and more, which is unknown`)
@@ -141,7 +128,7 @@ const deviations = (json: Metadata, byDefault: readonly number[]): readonly numb
   return values
 }
 
-const finalSize = (json: Metadata, resize: Resize, defaults: PreprocessingDefaults): Size => {
+const finalSize = (json: Metadata, resize: NamedResize, defaults: PreprocessingDefaults): Size => {
   if (resize.mode === "patches") return sidesIn(new Map(Object.entries(defaults.size)))
   if (resize.mode === "longest-edge") {
     if (!isOn(json, "do_pad", false))
@@ -171,13 +158,13 @@ const finalSize = (json: Metadata, resize: Resize, defaults: PreprocessingDefaul
 const patchesIn = (
   json: Metadata,
   { side, most }: { readonly side: number; readonly most: number },
-): Resize => {
+): NamedResize => {
   const patch = countOr(json, "patch_size", maxEdge, side)
   if (patch !== side) throw new Damaged(`'patch_size' is ${patch}, the model reads ${side}`)
   return { mode: "patches", patch, most: countOr(json, "max_num_patches", maxPatches, most) }
 }
 
-const sizedIn = (json: Metadata, defaults: PreprocessingDefaults): Resize => {
+const sizedIn = (json: Metadata, defaults: PreprocessingDefaults): NamedResize => {
   if (defaults.patches) return patchesIn(json, defaults.patches)
   return resizeIn(
     present(json, "size")
@@ -237,53 +224,4 @@ export const imagePreprocessing = (
       )
     return found
   })
-}
-
-const clamped = (value: number): number => Math.max(1, value)
-
-/** The middle of a picture whose sides differ more than `maxRatio` times. */
-const sourceOf = ({ width, height }: Size): ImagePlacement["source"] => {
-  const most = maxRatio * Math.min(width, height)
-  const [w, h] = [Math.min(width, most), Math.min(height, most)]
-  return { width: w, height: h, left: (width - w) >> 1, top: (height - h) >> 1 }
-}
-
-/** The largest sizes of whole squares near the picture's shape, searched as transformers does. */
-const patchesOf = (patch: number, most: number, { width, height }: Size): Size => {
-  const scaled = (scale: number, side: number) =>
-    Math.max(1, Math.ceil((side * scale) / patch)) * patch
-  let [from, to] = [1e-6, 100]
-  while (to - from >= 1e-5) {
-    const scale = (from + to) / 2
-    if ((scaled(scale, width) / patch) * (scaled(scale, height) / patch) <= most) from = scale
-    else to = scale
-  }
-  return { width: scaled(from, width), height: scaled(from, height) }
-}
-
-const resizedOf = (resize: Resize, { width, height }: Size): Size => {
-  if (resize.mode === "patches") return patchesOf(resize.patch, resize.most, { width, height })
-  if (resize.mode === "exact") return { width: resize.width, height: resize.height }
-  const { mode, edge } = resize
-  const isFixed = mode === "shortest-edge" ? width <= height : width >= height
-  // rounded down, as transformers does
-  return isFixed
-    ? { width: edge, height: clamped(Math.trunc((edge * height) / width)) }
-    : { width: clamped(Math.trunc((edge * width) / height)), height: edge }
-}
-
-/** Where the pixels of a picture of this size go. */
-export const placementOf = (preprocessing: ImagePreprocessing, picture: Size): ImagePlacement => {
-  const { resize } = preprocessing
-  const source =
-    resize.mode === "shortest-edge" ? sourceOf(picture) : { left: 0, top: 0, ...picture }
-  const resized = resizedOf(resize, source)
-  const { width, height } = resize.mode === "patches" ? resized : preprocessing
-  return {
-    source,
-    resized,
-    final: { width, height },
-    left: Math.floor((resized.width - width) / 2),
-    top: Math.floor((resized.height - height) / 2),
-  }
 }

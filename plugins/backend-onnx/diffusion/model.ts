@@ -45,6 +45,11 @@ export interface ImageModelInfo {
   /** The most sources that it takes. */
   readonly maxSources: number
   /**
+   * The most pixels of a source that is seen in its own size; absent: it gets about as many as the
+   * result has.
+   */
+  readonly sourcePixels?: number
+  /**
    * The shift of a flow-match schedule for so many tokens and steps, where the family has a formula
    * of its own in place of that of the scheduler's configuration.
    */

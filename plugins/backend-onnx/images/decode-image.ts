@@ -1,10 +1,6 @@
 import sharp, { type Metadata, type Sharp } from "sharp"
-import {
-  type ImagePreprocessing,
-  type Picture,
-  placementOf,
-  type Size,
-} from "../architectures/image-preprocessing.ts"
+import { placementOf } from "../architectures/image-placement.ts"
+import type { ImagePreprocessing, Picture, Size } from "../architectures/image-preprocessing.ts"
 import { firstFrameOf, jpegScans } from "./format-bounds.ts"
 
 /** As many as 8192 x 8192 has: decoded within a second or so, in 400 MB at worst. */

@@ -35,23 +35,24 @@ const previewSide = 256
 const square = 16
 
 /**
- * How a source is read: stretched to the size of the result where the picture begins from it, in
- * its own shape with about as many pixels where the model only looks at it.
+ * How a source is read: stretched to the size of the result where the picture begins from it; where
+ * the model only looks at it, in its own size as far as the model takes it, or else in its own shape
+ * with about as many pixels as the result.
  */
-const sourceSize = (
-  sources: ImageInfo["sources"],
+const resizeFor = (
+  { sources, sourcePixels }: ImageInfo,
   { width, height }: ImageRequest,
-): ImagePreprocessing => ({
-  width,
-  height,
-  resize:
-    sources === "seen"
-      ? {
-          mode: "patches",
-          patch: square,
-          most: Math.max(1, Math.floor((width * height) / square ** 2)),
-        }
-      : { mode: "exact", width, height },
+): ImagePreprocessing["resize"] => {
+  if (sources !== "seen") return { mode: "exact", width, height }
+  if (sourcePixels !== undefined) return { mode: "area", most: sourcePixels }
+  const most = Math.max(1, Math.floor((width * height) / square ** 2))
+  return { mode: "patches", patch: square, most }
+}
+
+const sourceSize = (info: ImageInfo, request: ImageRequest): ImagePreprocessing => ({
+  width: request.width,
+  height: request.height,
+  resize: resizeFor(info, request),
   kernel: "lanczos3",
   mean: [0, 0, 0],
   std: [1, 1, 1],
@@ -99,7 +100,7 @@ const makeFiles = ({ id, engine, workers, clock, log }: ImageTaskDeps) => {
   const read = (request: ImageRequest, context: ModelContext) => {
     if (request.images.length === 0) return Effect.succeed([])
     const files = request.images.map((bytes, index) => ({ index, bytes }))
-    const size = sourceSize(engine.info.sources, request)
+    const size = sourceSize(engine.info, request)
     const decoded = decodeImages(workers, log, files, size, "images")
     return timed(clock, context, "images", decoded)
   }

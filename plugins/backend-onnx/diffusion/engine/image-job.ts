@@ -38,6 +38,11 @@ export interface ImageInfo {
   /** Whether sources are seen in every step, started from, or can't be used. */
   readonly sources: "seen" | "start" | "none"
   readonly maxSources: number
+  /**
+   * The most pixels of a source that is seen in its own size; absent: it gets about as many as the
+   * result has.
+   */
+  readonly sourcePixels?: number
   /** The most steps of its schedule; absent: no bound of its own. */
   readonly maxSteps?: number
   /** Ids of adapters of the entry that are parts of the model. */

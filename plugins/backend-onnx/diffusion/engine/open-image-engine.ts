@@ -23,12 +23,14 @@ export const imageEngine = (
   digests: Digests = { digest: "", adapterDigests: {} },
 ): OpenEngine<ImageJobRequest, ImageJobEvent, ImageInfo, Stepped> => {
   const unprompted = unpromptedOf(model)
-  const { scheduler, sources, maxSources, parts = [], adapters = [], adapterBytes = 0 } = model.info
+  const { scheduler, sources, maxSources, sourcePixels } = model.info
+  const { parts = [], adapters = [], adapterBytes = 0 } = model.info
   const maxSteps = mostSteps(scheduler)
   return {
     info: {
       ...{ sources, maxSources, parts, adapters, adapterBytes, ...digests },
       ...(maxSteps !== undefined && { maxSteps }),
+      ...(sourcePixels !== undefined && { sourcePixels }),
     },
     runner: new ImageRunner(),
     start: (request, emit) =>

@@ -34,7 +34,7 @@ test.each(["fp32", "fp16"] as const)(
       const { width, height } = picture
       expect(largestGap(scheduled(model, picture, 3), picture.timesteps)).toBeLessThan(1e-3)
       expect(model.latentShape(width, height)).toEqual(latents.dims)
-      expect(model.info.guidance).toBe("none")
+      expect(model.info).toMatchObject({ guidance: "none", sourcePixels: 1024 ** 2 })
       const prompt = await model.encodePrompt(picture.prompt)
       const pictures = [0, 1, 2].map((index) => sourceIn("flux2", `source.${index}`))
       for (const [name, count] of [

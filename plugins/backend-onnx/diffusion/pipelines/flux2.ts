@@ -11,7 +11,7 @@ import type { OpenImageModel, Pixels, Tensor } from "../model.ts"
 import { openQwenPrompts } from "../text/qwen3-prompts.ts"
 import { buildFlux2Transformer, flux2Config } from "../transformers/flux2-transformer.ts"
 import { openAutoencoder } from "../vae/autoencoder.ts"
-import { cropped, pixelsOf, planesOf, resized, sizeOfArea } from "./pictures.ts"
+import { cropped, pixelsOf, planesOf, resized } from "./pictures.ts"
 import { previewBy } from "./small-latents.ts"
 import { type Places, referenceCondition, tokenDenoiser } from "./token-denoiser.ts"
 
@@ -59,19 +59,16 @@ const openDenoiser = async (parts: Parts, folder: PipelineFolder) => {
   return { config, info, places, denoise: tokenDenoiser(own.denoiser, places) }
 }
 
-/** References are seen as they are, cut to whole patches, and shrunk where they are too large. */
+/** References are seen as they are, cut to whole patches. */
 const referencePicture = async (picture: Pixels, multiple: number): Promise<Pixels> => {
-  const { width, height } = picture
-  const isLarge = width * height > maxReferencePixels
-  const size = isLarge ? sizeOfArea(picture, maxReferencePixels, 1) : { width, height }
   const whole = (edge: number) => Math.max(multiple, Math.floor(edge / multiple) * multiple)
-  const [cutWidth, cutHeight] = [whole(size.width), whole(size.height)]
+  const [width, height] = [whole(picture.width), whole(picture.height)]
   const fitted = await resized(
     picture,
-    Math.max(cutWidth, size.width),
-    Math.max(cutHeight, size.height),
+    Math.max(width, picture.width),
+    Math.max(height, picture.height),
   )
-  return cropped(fitted, cutWidth, cutHeight)
+  return cropped(fitted, width, height)
 }
 
 /** Opens a Flux2KleinPipeline. */
@@ -92,6 +89,7 @@ export const openFlux2: OpenImageModel = async (path, host) => {
       guidance: config.guidance ? "input" : twice,
       sources: "seen",
       maxSources,
+      sourcePixels: maxReferencePixels,
       shiftOf: empiricalShift,
       evenSigmas: true,
     },
