@@ -114,6 +114,20 @@ test("more steps than a consistency model was distilled from are refused before 
   expect(await drawn(model, { steps: 8 })).toBeTruthy()
 })
 
+test("a picture larger than the places that a model knows is refused before it works", async () => {
+  const model = await fixture.open("image", diffusionFolder("sd3"), {
+    options: { precision: "fp32" },
+  })
+  // 12 patches of 2 latents, each of them 4 pixels
+  const most = 96
+  expect(await refusal(model, { width: 16, height: most + 16 })).toMatchObject({
+    code: "invalid_request_error",
+    message: `This model draws at most ${most} x ${most} pixels, not 16 x ${most + 16}.`,
+    param: "height",
+  })
+  expect(await drawn(model, { width: most, height: 16 })).toBeTruthy()
+})
+
 test("beyond the slots and the queue a request is busy, also for a batch; a cancel makes room", async () => {
   const model = await open({ slots: 1 })
   const start = async () => {

@@ -49,6 +49,8 @@ export interface ImageModelInfo {
    * result has.
    */
   readonly sourcePixels?: number
+  /** The most pixels of a side, where the model knows places of so many; absent: no bound. */
+  readonly maxSide?: number
   /**
    * The shift of a flow-match schedule for so many tokens and steps, where the family has a formula
    * of its own in place of that of the scheduler's configuration.

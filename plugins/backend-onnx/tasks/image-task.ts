@@ -67,9 +67,15 @@ const refused = (
 
 /** Fails with the 400 of a request that this model can't take. */
 const checked = (
-  { sources, maxSources, maxSteps, adapters }: ImageInfo,
-  { images, steps, adapter }: ImageRequest,
+  { sources, maxSources, maxSteps, maxSide, adapters }: ImageInfo,
+  { images, steps, adapter, width, height }: ImageRequest,
 ): Effect.Effect<void, ApiError> => {
+  if (maxSide !== undefined && Math.max(width, height) > maxSide)
+    return refused(
+      `This model draws at most ${maxSide} x ${maxSide} pixels, not ${width} x ${height}.`,
+      width > maxSide ? "width" : "height",
+      "invalid_request_error",
+    )
   if (maxSteps !== undefined && steps > maxSteps)
     return refused(
       `This model draws in at most ${maxSteps} steps, not ${steps}.`,

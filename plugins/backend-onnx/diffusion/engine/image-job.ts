@@ -43,6 +43,8 @@ export interface ImageInfo {
    * result has.
    */
   readonly sourcePixels?: number
+  /** The most pixels of a side, where the model knows places of so many; absent: no bound. */
+  readonly maxSide?: number
   /** The most steps of its schedule; absent: no bound of its own. */
   readonly maxSteps?: number
   /** Ids of adapters of the entry that are parts of the model. */

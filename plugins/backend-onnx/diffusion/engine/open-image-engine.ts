@@ -23,7 +23,7 @@ export const imageEngine = (
   digests: Digests = { digest: "", adapterDigests: {} },
 ): OpenEngine<ImageJobRequest, ImageJobEvent, ImageInfo, Stepped> => {
   const unprompted = unpromptedOf(model)
-  const { scheduler, sources, maxSources, sourcePixels } = model.info
+  const { scheduler, sources, maxSources, sourcePixels, maxSide } = model.info
   const { parts = [], adapters = [], adapterBytes = 0 } = model.info
   const maxSteps = mostSteps(scheduler)
   return {
@@ -31,6 +31,7 @@ export const imageEngine = (
       ...{ sources, maxSources, parts, adapters, adapterBytes, ...digests },
       ...(maxSteps !== undefined && { maxSteps }),
       ...(sourcePixels !== undefined && { sourcePixels }),
+      ...(maxSide !== undefined && { maxSide }),
     },
     runner: new ImageRunner(),
     start: (request, emit) =>

@@ -109,6 +109,7 @@ export const openSd3: OpenImageModel = async (path, host) => {
       guidance: "twice",
       sources: "start",
       maxSources: 1,
+      maxSide: config.positions * multiple,
     },
     latentShape: (width, height) => [
       1,
