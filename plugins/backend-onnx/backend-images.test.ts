@@ -123,7 +123,7 @@ test("a picture larger than the places that a model knows is refused before it w
   expect(await refusal(model, { width: 16, height: most + 16 })).toMatchObject({
     code: "invalid_request_error",
     message: `This model draws at most ${most} x ${most} pixels, not 16 x ${most + 16}.`,
-    param: "height",
+    param: "size",
   })
   expect(await drawn(model, { width: most, height: 16 })).toBeTruthy()
 })

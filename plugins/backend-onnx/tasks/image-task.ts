@@ -73,7 +73,7 @@ const checked = (
   if (maxSide !== undefined && Math.max(width, height) > maxSide)
     return refused(
       `This model draws at most ${maxSide} x ${maxSide} pixels, not ${width} x ${height}.`,
-      width > maxSide ? "width" : "height",
+      "size",
       "invalid_request_error",
     )
   if (maxSteps !== undefined && steps > maxSteps)
