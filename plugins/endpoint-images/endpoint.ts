@@ -62,6 +62,27 @@ const finished = (
   return file
 }
 
+const progressEveryMs = 10_000
+
+/** Pictures that take long say in the log how far they are. */
+const logged = (
+  { clock, log }: ImageEndpointDeps,
+  { context }: Call<ImageBody>,
+  model: string,
+  events: Events,
+): Events => {
+  let saidMs = clock.monotonicMs()
+  const say = (event: ImageEvent) => {
+    const nowMs = clock.monotonicMs()
+    if (event.type !== "step" || nowMs - saidMs < progressEveryMs) return
+    saidMs = nowMs
+    const { step, steps } = event
+    const fields = { call_id: context.callId, model, step, steps }
+    log.info("image.progress", "a picture is being made", fields)
+  }
+  return Stream.tap(events, (event) => Effect.sync(() => say(event)))
+}
+
 const noPicture = () => apiError("backend_error", "The model stopped without a picture.")
 
 const whole = (
@@ -150,9 +171,10 @@ const planner = (deps: ImageEndpointDeps) => {
       const run = Effect.suspend(() => {
         const created = Math.floor(clock.nowMs() / 1000)
         const heading: Heading = { ...asked, family, created, model: entry.id, request }
+        const followed = logged(deps, call, entry.id, events)
         return body.stream === true
-          ? Effect.succeed(streamed(call, heading, entry, events))
-          : whole(call, heading, entry, events)
+          ? Effect.succeed(streamed(call, heading, entry, followed))
+          : whole(call, heading, entry, followed)
       })
       return { bound, run }
     })

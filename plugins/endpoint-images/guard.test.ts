@@ -51,6 +51,22 @@ describe("a picture", () => {
     expect([lastCall(opened)?.state, spentIdr(opened)]).toEqual(["voided", 0])
   })
 
+  it("that takes long says in the log how far it is, without its prompt", async () => {
+    const opened: Opened = openEndpoints({
+      before: () => Effect.sync(() => opened.fixture.clock.advance(4_000)),
+    })
+    const { log } = opened.fixture
+    expect(await opened.generate({ num_steps: 6 })).toMatchObject({ status: 200 })
+    const said = log.lines.filter(({ event }) => event === "image.progress")
+    // 4 s a step: the first one after 10 s is the third, and the next one 12 s later
+    expect(said.map(({ fields }) => [fields.model, fields.step, fields.steps])).toEqual([
+      ["svc-iris", 3, 6],
+      ["svc-iris", 6, 6],
+    ])
+    expect(said[0]?.fields.call_id).toBeTruthy()
+    expect(JSON.stringify(log.lines)).not.toContain("apel")
+  })
+
   it("costs nothing when its deadline passes while it is checked", async () => {
     const { safety } = wordSafety({})
     const opened = openEndpoints(
