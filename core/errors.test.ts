@@ -106,6 +106,15 @@ describe("an error", () => {
     })
   })
 
+  it("says so on a 409 that passes by itself", () => {
+    expect(errorHeaders(apiError("conflict", undefined, { retryAfterMs: 12_001 }))).toEqual({
+      "retry-after": "13",
+      "retry-after-ms": "12001",
+    })
+    // another code does not become retryable by it
+    expect(errorHeaders(apiError("not_found", undefined, { retryAfterMs: 1 }))).toEqual({})
+  })
+
   it("is known by its tag, also when it comes from another copy of the kernel", () => {
     expect(
       [apiError("not_found"), { _tag: "ApiError" }, new Error("x"), null, "ApiError"].map(

@@ -102,7 +102,7 @@ export class ApiError extends Data.TaggedError("ApiError")<{
   readonly headers?: Strings | undefined
   /** Where it is not the status of the code. */
   readonly status?: number | undefined
-  /** For 429, 503 and 507: when a retry makes sense. */
+  /** For 429, 503 and 507, and a 409 that passes by itself: when a retry makes sense. */
   readonly retryAfterMs?: number | undefined
   /**
    * The caller, when the account's state is the reason: the refusal shows the key's rate headers
@@ -132,7 +132,9 @@ export const errorBody = (error: ApiError) => ({
 })
 
 export const errorHeaders = (error: ApiError): Strings => {
-  const retryable = [429, 503, 507].includes(statusOf(error))
+  const status = statusOf(error)
+  const retryable =
+    [429, 503, 507].includes(status) || (status === 409 && error.retryAfterMs !== undefined)
   const waitMs = error.retryAfterMs ?? 1000
   return {
     ...error.headers,

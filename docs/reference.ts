@@ -87,7 +87,7 @@ export const errorsPage = (): string => {
   return `# Error codes
 
 Every reply that is not 2xx is \`{"error": {"message", "type", "code", "param"}, "request_id"}\`. Match on \`code\`; the message is for people and may change.
-Replies with 429 and 503 say in \`Retry-After\` and \`retry-after-ms\` when to try again.
+Replies with 429, 503 and 507 say in \`Retry-After\` and \`retry-after-ms\` when to try again; so does the 409 of an \`Idempotency-Key\` whose first request still runs.
 This page is generated from [core/errors.ts](../core/errors.ts) by \`npm run docs\`; a test keeps them equal.
 
 ${table(["Status", "Code", "Type", "Meaning"], rows)}

@@ -45,18 +45,24 @@ describe("with an Idempotency-Key", () => {
     expect(await calls.fixture.ask(endpoint(whole(10)), { n: 2 }, keyed)).toMatchObject({
       status: 409,
       json: { code: "conflict", param: "Idempotency-Key" },
+      headers: expect.not.objectContaining({ "retry-after": expect.anything() }),
     })
     const inside: Answering = (call) =>
       Effect.flatMap(
         Effect.promise(() =>
           calls.fixture.ask(endpoint(whole(1)), { n: 1 }, { idempotencyKey: "k2" }),
         ),
-        (second) => Effect.as(whole(1)(call), { status: 200, json: second.status }),
+        ({ status, headers }) =>
+          Effect.as(whole(1)(call), {
+            status: 200,
+            json: [status, headers["retry-after"] ?? null],
+          }),
       )
+    // the lease of a key is 15 s
     expect(
       await calls.fixture.ask(endpoint(inside), { n: 1 }, { idempotencyKey: "k2" }),
     ).toMatchObject({
-      json: 409,
+      json: [409, "15"],
     })
   })
 

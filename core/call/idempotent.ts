@@ -32,6 +32,9 @@ const checkKey = (key: string) =>
         ),
       )
 
+const conflict = (message: string, retryAfterMs?: number): ApiError =>
+  apiError("conflict", message, { param: "Idempotency-Key", retryAfterMs })
+
 /** The call is settled: failing to remember its reply must not turn it into an error. */
 const remember = (store: Idempotency, log: Log, caller: Caller, key: string, reply: Reply) => {
   const kept = "json" in reply && JSON.stringify(reply.json).length <= maxStoredCharacters
@@ -61,7 +64,9 @@ type OnceOnly = {
 
 /**
  * Runs `work` once for a key; a second request with the key gets the first one's reply, another
- * body under it 409. A stream holds the key while it runs, and is not remembered.
+ * body under it 409. The 409 while the first one runs says in `Retry-After` when its lease ends: a
+ * retry at that time runs if the server of the first one was killed. A stream holds the key while
+ * it runs, and is not remembered.
  */
 export const idempotently = <A extends { readonly reply: Reply }, E, R>(
   { store, log, caller, key, fingerprint }: OnceOnly,
@@ -85,16 +90,11 @@ export const idempotently = <A extends { readonly reply: Reply }, E, R>(
         })
       }
       if (found.state === "mismatch")
-        return yield* apiError(
-          "conflict",
-          "This Idempotency-Key came with another request before.",
-          { param: "Idempotency-Key" },
-        )
+        return yield* conflict("This Idempotency-Key came with another request before.")
       if (found.state === "running")
-        return yield* apiError(
-          "conflict",
+        return yield* conflict(
           "The first request with this Idempotency-Key is still running.",
-          { param: "Idempotency-Key" },
+          found.leaseLeftMs,
         )
       const forget = Effect.ignore(store.forget(caller.tenant, key))
       return yield* restore(work).pipe(

@@ -12,12 +12,13 @@ export interface StoredReply {
 
 /**
  * `new`: run, then `finish` or `forget`. `done`: replay this reply. `running`: the first request
- * has not ended. `mismatch`: the key was used with another body.
+ * has not ended; unless its server renews the lease, the key is free in `leaseLeftMs` (1 to
+ * 15,000). `mismatch`: the key was used with another body.
  */
 export type IdempotencyState =
   | { readonly state: "new" }
   | { readonly state: "done"; readonly reply: StoredReply }
-  | { readonly state: "running" }
+  | { readonly state: "running"; readonly leaseLeftMs: number }
   | { readonly state: "mismatch" }
 
 /**

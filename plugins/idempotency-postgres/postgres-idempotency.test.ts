@@ -115,11 +115,17 @@ describe("the lease of a key", () => {
       await run(first!.renew)
       // the renewals of others hold nothing
       await run(second!.renew)
-      expect(await run(second!.begin(tenant, "long", "body"))).toEqual({ state: "running" })
+      expect(await run(second!.begin(tenant, "long", "body"))).toEqual({
+        state: "running",
+        leaseLeftMs: leaseMs,
+      })
     }
     clock.advance(leaseMs - 1)
     await run(second!.renew)
-    expect(await run(second!.begin(tenant, "long", "body"))).toEqual({ state: "running" })
+    expect(await run(second!.begin(tenant, "long", "body"))).toEqual({
+      state: "running",
+      leaseLeftMs: 1,
+    })
     clock.advance(1)
     expect(await run(second!.begin(tenant, "long", "body"))).toEqual({ state: "new" })
     // the first one lives after all: it renews nothing that is another's
@@ -137,6 +143,23 @@ describe("the lease of a key", () => {
     await run(store.renew)
     expect(await run(store.begin(tenant, "ended", "body"))).toMatchObject({ state: "done" })
   })
+})
+
+it("says no longer wait than a lease, where the server that holds the key has a clock ahead", async () => {
+  const test = await open()
+  try {
+    const [ahead, clock] = [fakeClock(), fakeClock()]
+    ahead.advance(60_000)
+    const tenant: Tenant = { account: "acct_1", mode: "live" }
+    const begin = (of: typeof clock) =>
+      Effect.runPromise(
+        makePostgresIdempotency(test.database, of, secrets).begin(tenant, "ahead", "body"),
+      )
+    expect(await begin(ahead)).toEqual({ state: "new" })
+    expect(await begin(clock)).toEqual({ state: "running", leaseLeftMs: leaseMs })
+  } finally {
+    await test.close()
+  }
 })
 
 it("remembers the newest attempts only", () => {

@@ -45,7 +45,7 @@ export interface IdempotencyTables {
 
 type Row = Pick<
   IdempotencyTables["idempotency_key"],
-  "attempt" | "fingerprint" | "state" | "status" | "reply" | "sealed_by" | "call_id"
+  "attempt" | "fingerprint" | "state" | "lease_until" | "status" | "reply" | "sealed_by" | "call_id"
 >
 
 /**
@@ -70,7 +70,7 @@ const beginRow = (
     ON CONFLICT (account, mode, key) DO UPDATE SET
       fingerprint = ${renewed("fingerprint")}, attempt = ${renewed("attempt")}, state = ${renewed("state")}, lease_until = ${renewed("lease_until")},
       expires_at = ${renewed("expires_at")}, status = ${renewed("status")}, reply = ${renewed("reply")}, sealed_by = ${renewed("sealed_by")}, call_id = ${renewed("call_id")}
-    RETURNING k.attempt, k.fingerprint, k.state, k.status, k.reply, k.sealed_by, k.call_id`.execute(
+    RETURNING k.attempt, k.fingerprint, k.state, k.lease_until, k.status, k.reply, k.sealed_by, k.call_id`.execute(
     db,
   )
 }
@@ -79,16 +79,21 @@ const failure = (message: string) => Effect.fail(new PortError({ port: "idempote
 const cannotDecrypt =
   "the reply to this Idempotency-Key was stored by a server with another secret; give all servers the same RAKIT_SECRET_KEY"
 
+/** The clocks of two servers may differ by more than the lease. */
+const leftOf = (until: Date, nowMs: number): number =>
+  Math.min(leaseMs, Math.max(1, until.getTime() - nowMs))
+
 const stateOf = (
   row: Row,
   attempt: string,
   fingerprint: string,
+  nowMs: number,
   secrets: Secrets,
 ): Effect.Effect<IdempotencyState, PortError> => {
   if (row.attempt === attempt) return Effect.succeed({ state: "new" })
   if (row.fingerprint !== fingerprint) return Effect.succeed({ state: "mismatch" })
   if (row.state === "running" || row.status === null || row.reply === null)
-    return Effect.succeed({ state: "running" })
+    return Effect.succeed({ state: "running", leaseLeftMs: leftOf(row.lease_until, nowMs) })
   const reply = row.sealed_by === null ? row.reply : secrets.decrypt(row.reply)
   if (reply === undefined) return failure(cannotDecrypt)
   return Effect.succeed({
@@ -177,11 +182,12 @@ export const makePostgresIdempotency = (
   const begin = (tenant: Tenant, key: string, fingerprint: string) =>
     Effect.gen(function* () {
       const attempt = randomUUID()
+      const nowMs = clock.nowMs()
       const { rows } = yield* database.run(() =>
-        beginRow(db(), tenant, key, fingerprint, attempt, clock.nowMs()),
+        beginRow(db(), tenant, key, fingerprint, attempt, nowMs),
       )
       if (!rows[0]) return yield* failure("no row came back")
-      const state = yield* stateOf(rows[0], attempt, fingerprint, secrets)
+      const state = yield* stateOf(rows[0], attempt, fingerprint, nowMs, secrets)
       if (state.state === "new") attempts.add(tenant, key, attempt)
       return state
     })

@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import type { CallInput, CallPath } from "../../core/call/contract.ts"
 import { makeCallPath } from "../../core/call.ts"
 import { type Caller, defaultLimits } from "../../core/caller.ts"
-import { type ApiError, errorBody, isApiError, statusOf } from "../../core/errors.ts"
+import { type ApiError, errorBody, errorHeaders, isApiError, statusOf } from "../../core/errors.ts"
 import type { Json, Strings } from "../../core/json.ts"
 import type { Micros } from "../../core/money.ts"
 import type { Endpoint, Reply } from "../../core/ports/endpoint.ts"
@@ -43,7 +43,7 @@ export interface FakeAnswer {
 
 const failed = (error: ApiError): FakeAnswer => ({
   status: statusOf(error),
-  headers: error.headers ?? {},
+  headers: errorHeaders(error),
   json: errorBody(error),
   text: "",
   events: [],

@@ -25,7 +25,7 @@ export const fakeIdempotency = (clock: Clock, rows: FakeReplies = new Map()): Id
   }
   const stateOf = (row: Row, fingerprint: string): IdempotencyState => {
     if (row.fingerprint !== fingerprint) return { state: "mismatch" }
-    if (!row.reply) return { state: "running" }
+    if (!row.reply) return { state: "running", leaseLeftMs: row.endsMs - clock.nowMs() }
     return { state: "done", reply: { ...row.reply, json: JSON.parse(row.reply.json) as Json } }
   }
   /** The row, if this attempt still holds it; each attempt ends once. */

@@ -87,7 +87,8 @@ const errorResponse = (status: number, codes: readonly ErrorCode[]): Json => ({
   description: codes.map((code) => `\`${code}\`: ${errorRegistry[code].about}`).join(" "),
   headers: {
     "X-Request-ID": ref("RequestId"),
-    ...([429, 503, 507].includes(status) && {
+    // a 409 has them where the conflict passes by itself
+    ...([409, 429, 503, 507].includes(status) && {
       "Retry-After": ref("RetryAfter"),
       "retry-after-ms": ref("RetryAfterMs"),
     }),
