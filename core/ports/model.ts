@@ -274,8 +274,9 @@ export interface LoadedModel<T extends TaskName = TaskName> extends ModelAbiliti
   readonly embeddingWidth?: number
   /** What an image model takes for settings that a request leaves out. */
   readonly imageDefaults?: Partial<Pick<ImageRequest, "steps" | "guidanceScale">>
-  /** The execution provider in use: `onnx cpu`, or `webgpu, now cpu`. */
+  /** What runs it, for everybody: `onnx cpu`, or `webgpu, now cpu`. */
   readonly servedBy: string
+  readonly servedAt?: string // the same in `/readyz` and the log, with hosts and their troubles
   /** Read whenever the metrics are. */
   readonly stats?: () => EngineStats
 }

@@ -17,7 +17,7 @@ import type {
 import { makeChatTask } from "./chat/chat-task.ts"
 import { callableTools } from "./chat/chat-wishes.ts"
 import { makeFallback } from "./fallback.ts"
-import { servedBy, type UpstreamHealth } from "./health.ts"
+import { servedAt, servedBy, type UpstreamHealth } from "./health.ts"
 import type { Feature } from "./kinds.ts"
 import { decodeOptions, type RemoteOptions } from "./options.ts"
 import { openRemoteModel, type RemoteModel, type RemoteServices } from "./remote-model.ts"
@@ -106,8 +106,9 @@ const openChat: Opener = (model, services) => {
     task: makeChatTask(model, fallback),
     modalities: ["text", "image"],
     capabilities: [...new Set([...chatCapabilities(model), ...ofFallbacks])],
-    get servedBy() {
-      return servedBy(model)
+    servedBy: servedBy(model),
+    get servedAt() {
+      return servedAt(model)
     },
   } as LoadedModel<TaskName>
 }
@@ -135,8 +136,9 @@ const openEmbed: Opener = (model, services, probed) => {
     task: makeEmbedTask(model, shape, fallback),
     modalities: takesImages ? ["text", "image"] : ["text"],
     embeddingSpace,
-    get servedBy() {
-      return servedBy(model)
+    servedBy: servedBy(model),
+    get servedAt() {
+      return servedAt(model)
     },
   } as LoadedModel<TaskName>
 }
@@ -152,8 +154,9 @@ const openRerank: Opener = (model, services) => {
   return {
     ...shapeOf(model),
     task: makeRerankTask(model, fallback),
-    get servedBy() {
-      return servedBy(model)
+    servedBy: servedBy(model),
+    get servedAt() {
+      return servedAt(model)
     },
   } as LoadedModel<TaskName>
 }
@@ -182,8 +185,9 @@ const openImage: Opener = (model, services, probed) => {
     task: makeImageTask(model, services.outbound, fallback),
     modalities: edits ? ["text", "image"] : ["text"],
     capabilities: edits ? ["image_editing"] : [],
-    get servedBy() {
-      return servedBy(model)
+    servedBy: servedBy(model),
+    get servedAt() {
+      return servedAt(model)
     },
   } as LoadedModel<TaskName>
 }

@@ -22,11 +22,16 @@ const nameOf = ({ name, options }: Upstream) => `${name} (${new URL(options.url)
 const troubleOf = (upstream: Upstream): string | undefined =>
   upstream.trouble === undefined ? undefined : `${nameOf(upstream)}: ${upstream.trouble}`
 
-/** What `/readyz` says of a model's upstreams: their names, with what is wrong. */
-export const servedBy = ({ upstreams, options }: Pick<Watched, "upstreams" | "options">) => {
-  const all = upstreams.map((upstream) => troubleOf(upstream) ?? nameOf(upstream))
-  const chain = options.fallback.map((id) => `else ${id}`)
-  return `remote ${[...all, ...chain].join(", ")}`
+type Shown = Pick<Watched, "upstreams" | "options">
+const chainOf = ({ options }: Shown) => options.fallback.map((id) => `else ${id}`)
+
+/** What everybody may read in `GET /v1/models`: nothing of the upstreams. */
+export const servedBy = (model: Shown): string => ["remote", ...chainOf(model)].join(", ")
+
+/** What `/readyz` and the log say: the upstreams with their hosts, and what is wrong with them. */
+export const servedAt = (model: Shown): string => {
+  const all = model.upstreams.map((upstream) => troubleOf(upstream) ?? nameOf(upstream))
+  return `remote ${[...all, ...chainOf(model)].join(", ")}`
 }
 
 const checkOne = (model: ModelId, upstream: Upstream, log: Watched["log"]) =>

@@ -1,12 +1,9 @@
-import { execFileSync } from "node:child_process"
-import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:https"
-import type { AddressInfo } from "node:net"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { expect, it } from "vitest"
+import { openExpired } from "./testing/expired-upstream.ts"
 import { chat, openRemote } from "./testing/open-remote.ts"
 import { openScripted } from "./testing/scripted-upstream.ts"
 
@@ -27,28 +24,12 @@ const openAt = async (upstream: object) => {
 
 it("names a certificate that has expired", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-tls-"))
-  const at = (name: string) => join(folder, name)
-  const openssl = (...args: string[]) =>
-    execFileSync("openssl", args, { cwd: folder, stdio: "pipe" })
-  const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-  openssl("req", "-x509", ...key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=ca")
-  openssl("req", ...key, "-keyout", "key.pem", "-out", "csr.pem", ...subject)
-  writeFileSync(at("ext"), "subjectAltName=IP:127.0.0.1")
-  // as valid as a certificate of -1 day: it ended yesterday
-  const signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "ext"]
-  openssl("x509", "-req", "-in", "csr.pem", ...signed, "-days", "-1", "-out", "cert.pem")
-  const server = createServer(
-    { key: readFileSync(at("key.pem")), cert: readFileSync(at("cert.pem")) },
-    (_, res) => res.end("{}"),
-  ).listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const known = await openAt({ url, caFile: at("ca.pem") })
-  expect(await healthOf(known.remote)).toContain("its certificate has expired")
+  const { url, caFile, close } = await openExpired(folder)
+  const known = await openAt({ url, caFile })
+  expect(await healthOf(known.remote)).toContain("its certificate has expired: renew it")
   expect((await chat(known.loaded)).error?.code).toBe("backend_error")
   await known.remote.close()
-  server.close()
+  close()
   rmSync(folder, { recursive: true })
 })
 
@@ -57,11 +38,17 @@ it("names an address where nothing listens, and one that is no API", async () =>
   upstream.list((res) => res.writeHead(404).end())
   const { url } = upstream
   const missing = await openAt({ url })
-  expect(await healthOf(missing.remote)).toContain("it has no such route or model (status 404)")
+  expect(await healthOf(missing.remote)).toContain(
+    "it has no such route or model: correct url or model (status 404)",
+  )
   await upstream.close()
   const gone = await openAt({ url })
-  expect(await healthOf(gone.remote)).toContain("nothing listens at the address (ECONNREFUSED)")
-  expect(gone.loaded.servedBy).toContain("nothing listens at the address")
+  expect(await healthOf(gone.remote)).toContain(
+    "nothing listens at the address: start the server, or correct url (ECONNREFUSED)",
+  )
+  expect(gone.loaded.servedAt).toContain("nothing listens at the address")
+  // everybody may read this
+  expect(gone.loaded.servedBy).toBe("remote")
   expect((await chat(gone.loaded)).error?.code).toBe("backend_error")
   await Promise.all([missing, gone].map(({ remote }) => remote.close()))
 })

@@ -1,7 +1,8 @@
 import { Effect, Exit, Schema, Stream } from "effect"
 import { describe, expect, it } from "vitest"
+import type { Backend, OpenRequest } from "../../core/index.ts"
 import { fakeStorage } from "../../testing/fakes/storage.ts"
-import { type Injection, withFaults } from "./inject.ts"
+import { backendWithFaults, type Injection, withFaults } from "./inject.ts"
 import { makeScript } from "./script.ts"
 import { Fault } from "./settings.ts"
 
@@ -67,6 +68,23 @@ describe("a port with faults", () => {
       await Effect.runPromiseExit(remove),
     ]
     expect([Exit.isFailure(first), Exit.isSuccess(second)]).toEqual([true, true])
+  })
+
+  it("leaves to a model what it says anew each time", async () => {
+    let now = "well"
+    const loaded = {
+      get servedAt() {
+        return now
+      },
+      task: {},
+    }
+    const backend = { name: "b", open: () => Effect.succeed(loaded) } as unknown as Backend
+    const injection: Injection = { next: () => undefined, injected: () => {}, exit: () => {} }
+    const model = await Effect.runPromise(
+      Effect.scoped(backendWithFaults(backend, injection).open({} as OpenRequest)),
+    )
+    now = "gone"
+    expect(model.servedAt).toBe("gone")
   })
 
   it("ends the process where the fault says so", async () => {

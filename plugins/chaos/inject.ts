@@ -118,9 +118,13 @@ export const backendWithFaults = (backend: Backend, injection: Injection): Backe
     Effect.map(
       aroundEffect(backend.open(request), "model", "open", injection),
       (model) =>
-        ({
-          ...model,
-          task: taskWithFaults(model.task as Task<unknown, unknown>, injection),
-        }) as LoadedModel as typeof model,
+        // a copy by spreading would keep what its getters said when it was opened
+        Object.defineProperties({} as LoadedModel, {
+          ...Object.getOwnPropertyDescriptors(model as LoadedModel),
+          task: {
+            value: taskWithFaults(model.task as Task<unknown, unknown>, injection),
+            enumerable: true,
+          },
+        }) as typeof model,
     ),
 })

@@ -31,7 +31,7 @@ export const Model = Schema.Struct({
   }),
   served_by: Schema.optionalKey(Schema.String).annotate({
     description:
-      "What runs the model now, once it is open, as in `/readyz`: `onnx cpu`, `webgpu (NAME)`, or `webgpu, now cpu`.",
+      "What runs the model now, once it is open: `onnx cpu`, `webgpu (NAME)`, `webgpu, now cpu`, or `remote`.",
   }),
   description: Schema.String,
   pricing_model: Schema.String,

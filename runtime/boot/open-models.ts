@@ -117,7 +117,7 @@ const openOne = (
       catalogue.set(entry.id, { state: "ready", loaded })
       log.info("model.ready", "model ready", {
         model: entry.id,
-        served_by: loaded.servedBy,
+        served_by: loaded.servedAt ?? loaded.servedBy,
         context_tokens: loaded.contextTokens,
         seconds: Math.round(performance.now() - startedMs) / 1000,
       })

@@ -280,7 +280,7 @@ it("names what is wrong with an upstream in /readyz and the log, never its key",
   other.list(json({ object: "list", data: [{ id: "llama" }] }))
   await until(/spare: u1 \(127\.0\.0\.1:\d+\): it does not serve 'm', but 'llama'/)
   other.list(json({ error: { message: `no such key ${secret}` } }, 401))
-  await until(/it refuses the key \(status 401: no such key \*\*\*\)/)
+  await until(/it refuses the key: correct key \(status 401: no such key \*\*\*\)/)
   other.list((res) => res.writeHead(200, { "content-type": "text/html" }).end("<h1>Hi</h1>"))
   await until(/it answers with text\/html, not with JSON/)
   other.list(json({ object: "list", data: [{ id: "m" }] }))

@@ -63,19 +63,19 @@ export const asApiError = ({ kind, refusal, retryAfterMs }: UpstreamFailure): Ap
 }
 
 const codes: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nothing listens at the address",
-  ENOTFOUND: "there is no such host",
+  ECONNREFUSED: "nothing listens at the address: start the server, or correct url",
+  ENOTFOUND: "there is no such host: correct url",
   EAI_AGAIN: "the name server does not answer",
   EHOSTUNREACH: "there is no way to the host",
   ENETUNREACH: "there is no way to the network",
   UND_ERR_CONNECT_TIMEOUT: "no connection in time",
-  CERT_HAS_EXPIRED: "its certificate has expired",
+  CERT_HAS_EXPIRED: "its certificate has expired: renew it",
   CERT_NOT_YET_VALID: "its certificate is not valid yet: check both clocks",
   DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is signed by itself: name its authority as caFile",
   SELF_SIGNED_CERT_IN_CHAIN: "its certificate's authority is unknown: name it as caFile",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate's authority is unknown: name it as caFile",
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate's authority is unknown: name it as caFile",
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is of another host",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is of another host: correct url",
   UND_ERR_HEADERS_OVERFLOW: "its header is too large",
   HPE_HEADER_OVERFLOW: "its header is too large",
 }

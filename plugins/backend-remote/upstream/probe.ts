@@ -48,12 +48,16 @@ const readList = (text: string, contentType: string, { options }: Upstream): Pro
   try {
     list = JSON.parse(text)
   } catch {
-    throw failure("misplaced", `it answers with ${contentType || "no type"}, not with JSON`)
+    throw failure(
+      "misplaced",
+      `it answers with ${contentType || "no type"}, not with JSON: correct url`,
+    )
   }
   // TEI's /info names its one model
   if (options.kind === "tei") return about({})
   const data = isFields(list) && Array.isArray(list.data) ? list.data.filter(isFields) : undefined
-  if (!data) throw failure("misplaced", "it has no list of models, so it is no OpenAI API")
+  if (!data)
+    throw failure("misplaced", "it has no list of models, so it is no OpenAI API: correct url")
   const found = data.find(
     ({ id, aliases }) =>
       isSame(id, options.model) ||
@@ -64,7 +68,7 @@ const readList = (text: string, contentType: string, { options }: Upstream): Pro
   const more = data.length > mostShown ? ` and ${data.length - mostShown} more` : ""
   throw failure(
     "misplaced",
-    `it does not serve '${options.model}', but ${names.length > 0 ? names.join(", ") : "nothing"}${more}`,
+    `it does not serve '${options.model}', but ${names.length > 0 ? names.join(", ") : "nothing"}${more}: correct model, or serve it there`,
   )
 }
 

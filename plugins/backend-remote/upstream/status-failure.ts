@@ -95,9 +95,9 @@ export const statusFailure = async (
     return failure("refused", text, { refusal: apiError(code, message, at) })
   }
   if (status === 401 || status === 403)
-    return failure("unauthorized", `it refuses the key (${text})`)
+    return failure("unauthorized", `it refuses the key: correct key (${text})`)
   if (status === 404 || status === 405)
-    return failure("misplaced", `it has no such route or model (${text})`)
+    return failure("misplaced", `it has no such route or model: correct url or model (${text})`)
   if (status === 429) return failure("busy", text, { retryAfterMs: retryAfterOf(headers) })
   if (status === 503 && headers["retry-after"] !== undefined)
     return failure("unavailable", text, { retryAfterMs: retryAfterOf(headers) })

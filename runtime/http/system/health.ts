@@ -31,10 +31,10 @@ const modelStates = (catalogue: Catalogue): readonly Json[] =>
   catalogue.entries.map(({ id }) => {
     const state = catalogue.state(id)
     if (state.state === "ready") {
-      const { servedBy, stats } = state.loaded
+      const { servedBy, servedAt = servedBy, stats } = state.loaded
       const reproducible = stats?.().reproducible
       return {
-        ...{ id, state: "ready", served_by: servedBy },
+        ...{ id, state: "ready", served_by: servedAt },
         ...(reproducible !== undefined && { reproducible: reproducible === 1 }),
       }
     }
