@@ -2,7 +2,7 @@ import { Effect, Exit, Schema, Stream } from "effect"
 import { describe, expect, it } from "vitest"
 import type { Backend, OpenRequest } from "../../core/index.ts"
 import { fakeStorage } from "../../testing/fakes/storage.ts"
-import { backendWithFaults, type Injection, withFaults } from "./inject.ts"
+import { backendWithFaults, checkWithFaults, type Injection, withFaults } from "./inject.ts"
 import { makeScript } from "./script.ts"
 import { Fault } from "./settings.ts"
 
@@ -85,6 +85,21 @@ describe("a port with faults", () => {
     )
     now = "gone"
     expect(model.servedAt).toBe("gone")
+  })
+
+  it("fails a check of /readyz by its name", async () => {
+    const fault = { port: "health", operation: "storage", fault: "fail", times: 1 }
+    const injection: Injection = {
+      next: makeScript([Schema.decodeUnknownSync(Fault)(fault)], 1),
+      injected: () => {},
+      exit: () => {},
+    }
+    const [storage, database] = ["storage", "database"].map(
+      (name) => checkWithFaults({ name, check: Effect.void }, injection).check,
+    )
+    await Effect.runPromise(database!)
+    expect(await Effect.runPromise(Effect.flip(storage!))).toContain("injected")
+    await Effect.runPromise(storage!)
   })
 
   it("ends the process where the fault says so", async () => {

@@ -3,6 +3,7 @@ import {
   type ApiError,
   apiError,
   type Backend,
+  type HealthCheck,
   type LoadedModel,
   type ModelPlan,
   PortError,
@@ -24,6 +25,7 @@ const text = (operation: string) => `injected by the plugin chaos (${operation})
 
 const errorOf = ({ fault, port }: Fault, operation: string): unknown => {
   const message = text(operation)
+  if (port === "health") return message
   if (port === "model")
     return apiError(fault === "disconnect" ? "backend_timeout" : "backend_error", message)
   if (fault === "full" && port === "storage") return new StorageFull({ key: message })
@@ -96,6 +98,12 @@ export const withFaults = <T extends object>(value: T, port: Port, injection: In
         around(Reflect.apply(member, target, args), port, name, injection)
     },
   })
+
+/** A check of `/readyz` that may fail. */
+export const checkWithFaults = (
+  { name, check }: HealthCheck,
+  injection: Injection,
+): HealthCheck => ({ name, check: aroundEffect(check, "health", name, injection) })
 
 const taskWithFaults = <Request, Event>(
   task: Task<Request, Event>,

@@ -2,8 +2,10 @@ import { Effect } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import {
   type Backend,
+  type Catalogue,
   type Clock,
   definePlugin,
+  type HealthCheck,
   type Log,
   type Metrics,
   PluginError,
@@ -12,11 +14,11 @@ import {
   type Token,
   Tokens,
 } from "../../core/index.ts"
-import { backendWithFaults, type Injection, withFaults } from "./inject.ts"
+import { backendWithFaults, checkWithFaults, type Injection, withFaults } from "./inject.ts"
 import { makeScript } from "./script.ts"
 import { type Port, Settings } from "./settings.ts"
 
-const tokens: Readonly<Record<Exclude<Port, "model">, Token<object>>> = {
+const tokens: Readonly<Record<Exclude<Port, "model" | "health">, Token<object>>> = {
   storage: Tokens.storage,
   queue: Tokens.queue,
   database: Tokens.database,
@@ -28,14 +30,23 @@ const tokens: Readonly<Record<Exclude<Port, "model">, Token<object>>> = {
   files: Tokens.files,
 }
 
-const makeInjection = (settings: Settings, log: Log, metrics: Metrics): Injection => {
+/** Models are opened once all plugins have started; where there is none, nobody can say. */
+const hasStarted = ({ entries, state }: Catalogue): boolean =>
+  entries.length === 0 || entries.some(({ id }) => state(id).state !== "waiting")
+
+const makeInjection = (
+  settings: Settings,
+  log: Log,
+  metrics: Metrics,
+  catalogue: Catalogue,
+): Injection => {
   const counter = metrics.counter(
     "rakit_chaos_faults_total",
     "Faults that the plugin chaos injected.",
     ["port", "operation", "fault"],
   )
   return {
-    next: makeScript(settings.faults, settings.seed),
+    next: makeScript(settings.faults, settings.seed, () => hasStarted(catalogue)),
     injected: (port, operation, { fault }) => {
       counter.add(1, { port, operation, fault })
       log.warn("chaos.fault_injected", "a fault was injected", { port, operation, fault })
@@ -57,6 +68,8 @@ const decorate = (container: DependencyContainer, injection: Injection): void =>
     const port = ports.get(key)
     if (key === Tokens.backends.key)
       return register(key, backendWithFaults(value as Backend, injection) as typeof value)
+    if (key === Tokens.healthChecks.key)
+      return register(key, checkWithFaults(value as HealthCheck, injection) as typeof value)
     return register(
       key,
       port ? (withFaults(value as object, port, injection) as typeof value) : value,
@@ -75,7 +88,7 @@ export const plugin = definePlugin<Settings>({
   about:
     "Injects faults at the ports, by script or probability, for drills and tests. Never needed to serve.",
   settings: Settings,
-  needs: [Tokens.log, Tokens.metrics, Tokens.deployment],
+  needs: [Tokens.log, Tokens.metrics, Tokens.deployment, Tokens.catalogue],
   // whoever needs the time comes after this plugin, and so do almost all
   provides: [Tokens.clock],
   create: (settings) => ({
@@ -85,7 +98,9 @@ export const plugin = definePlugin<Settings>({
       if (container.isRegistered(Tokens.backends.key))
         throw new Error("chaos must be the first under `plugins`: a backend is there before it")
       const log = resolve(container, Tokens.log).with({ plugin: "chaos" })
-      decorate(container, makeInjection(settings, log, resolve(container, Tokens.metrics)))
+      const metrics = resolve(container, Tokens.metrics)
+      const catalogue = resolve(container, Tokens.catalogue)
+      decorate(container, makeInjection(settings, log, metrics, catalogue))
       if (settings.clockSkewMs === 0) return
       const clock = container.resolve<Clock>(Tokens.clock.key)
       provide(container, Tokens.clock, skewed(clock, settings.clockSkewMs))

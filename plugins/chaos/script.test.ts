@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { makeScript, seeded } from "./script.ts"
-import { Fault } from "./settings.ts"
+import { Fault, operations } from "./settings.ts"
 
 const faultOf = (fields: object): Fault =>
   Schema.decodeUnknownSync(Fault)({ port: "storage", fault: "fail", ...fields })
@@ -36,8 +36,31 @@ describe("a script of faults", () => {
     expect(numbers.every((n) => n >= 0 && n < 1)).toBe(true)
   })
 
+  it("begins when the plugins have started, but for models and what it names of the start", () => {
+    let isOver = false
+    const faults = [faultOf({ after: 1 }), faultOf({ port: "model", operation: "open" })]
+    const next = makeScript(faults, 1, () => isOver)
+    expect(next("model", "open")?.fault).toBe("fail")
+    for (let calls = 0; calls < 5; calls++) expect(next("storage", "put")).toBeUndefined()
+    isOver = true
+    expect(next("storage", "put")).toBeUndefined()
+    expect(next("storage", "put")?.fault).toBe("fail")
+  })
+
+  it("refuses an operation that its port does not have, and knows all checks of /readyz", () => {
+    expect(() => faultOf({ operation: "putt" })).toThrow(
+      "the port storage has no operation 'putt', but put, get, stat",
+    )
+    expect(() => faultOf({ port: "model", operation: "put" })).toThrow("open, plan, run")
+    expect(() => faultOf({ port: "health", operation: "storage" })).not.toThrow()
+    for (const [port, names] of Object.entries(operations))
+      for (const operation of names) expect(() => faultOf({ port, operation })).not.toThrow()
+  })
+
   it("leaves the start alone unless it is named", () => {
-    expect(played([faultOf({})], 2, "migrate")).toBe("- -")
-    expect(played([faultOf({ operation: "migrate" })], 2, "migrate")).toBe("fail fail")
+    const migrating = (fields: object) =>
+      makeScript([faultOf({ port: "database", ...fields })], 1)("database", "migrate")?.fault
+    expect(migrating({})).toBeUndefined()
+    expect(migrating({ operation: "migrate" })).toBe("fail")
   })
 })

@@ -14,7 +14,7 @@ export const seeded = (seed: number): (() => number) => {
 }
 
 /** These run once, at the start: they have a fault only where it names them. */
-const ofTheStart: ReadonlySet<string> = new Set(["migrate", "consume", "observe"])
+const ofTheStart: ReadonlySet<string> = new Set(["migrate", "consume"])
 
 const concerns = (fault: Fault, port: Port, operation: string): boolean =>
   fault.port === port &&
@@ -23,8 +23,15 @@ const concerns = (fault: Fault, port: Port, operation: string): boolean =>
 /** Says which fault a call has, if any. */
 export type NextFault = (port: Port, operation: string) => Fault | undefined
 
-/** Each fault counts the calls that it concerns, and those that had it. */
-export const makeScript = (faults: readonly Fault[], seed: number): NextFault => {
+/**
+ * Each fault counts the calls that it concerns, and those that had it. Until the plugins have
+ * started only those of the start itself, and of models, count.
+ */
+export const makeScript = (
+  faults: readonly Fault[],
+  seed: number,
+  hasStarted: () => boolean = () => true,
+): NextFault => {
   const states = faults.map((fault, at) => ({
     fault,
     // of its own: the calls of other ports, in any order, change nothing
@@ -33,6 +40,7 @@ export const makeScript = (faults: readonly Fault[], seed: number): NextFault =>
     fired: 0,
   }))
   return (port, operation) => {
+    if (port !== "model" && !ofTheStart.has(operation) && !hasStarted()) return undefined
     let due: Fault | undefined
     for (const state of states) {
       const { fault } = state
