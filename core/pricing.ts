@@ -15,15 +15,6 @@ export interface Price {
   readonly searchUnit: bigint
 }
 
-export const freePrice: Price = {
-  input: 0n,
-  output: 0n,
-  cacheRead: 0n,
-  cacheWrite: 0n,
-  image: 0n,
-  searchUnit: 0n,
-}
-
 /**
  * What a line of a batch costs as a part of the list price, unless the config sets
  * `batchPriceFactor`.
@@ -47,6 +38,8 @@ export const parsePrice = (price: { readonly [K in keyof Price]?: number | undef
     searchUnit: nanos(price.searchUnit),
   }
 }
+
+export const freePrice: Price = parsePrice({})
 
 /**
  * Prices and factor in force at a call's admission, in Rp as plain decimals, exact: per 1M tokens,

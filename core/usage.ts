@@ -1,11 +1,12 @@
 import type { ModelId } from "./services/ids.ts"
 
 /**
- * What a call used, or may use at worst. `inputTokens` includes the cached ones, `outputTokens`
- * includes reasoning.
+ * What a call used, or may use at worst. `inputTokens` includes the cached ones and those of images,
+ * `outputTokens` includes reasoning.
  */
 export interface Usage {
   readonly inputTokens: number
+  readonly imageTokens: number
   readonly cacheReadTokens: number
   readonly cacheWriteTokens: number
   readonly outputTokens: number
@@ -19,6 +20,7 @@ export type UsageByModel = Readonly<Record<ModelId, Usage>>
 
 export const noUsage: Usage = {
   inputTokens: 0,
+  imageTokens: 0,
   cacheReadTokens: 0,
   cacheWriteTokens: 0,
   outputTokens: 0,

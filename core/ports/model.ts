@@ -46,9 +46,10 @@ export interface Tasks {
 export type TaskName = keyof Tasks
 
 /** URLs are fetched (through the guard) before the plan, so a model sees bytes only. */
-export type Part =
-  | { readonly type: "text"; readonly text: string; readonly cacheBreakpoint?: true }
+export type Part = { readonly cacheBreakpoint?: true } & (
+  | { readonly type: "text"; readonly text: string }
   | { readonly type: "media"; readonly mediaType: string; readonly bytes: Uint8Array }
+)
 
 export interface ToolCall {
   readonly id: string
@@ -94,10 +95,7 @@ export interface ToolDefinition {
   readonly description?: string
   /** JSON Schema. */
   readonly parameters?: Json
-  /**
-   * With `strict`, an unsupported keyword is a 400; otherwise the schema constrains as far as
-   * supported.
-   */
+  /** With `strict`, an unsupported keyword is a 400; else it constrains as far as supported. */
   readonly strict?: boolean
 }
 

@@ -136,3 +136,49 @@ it("passes tools, and calls of them, through", async () => {
     parallel_tool_calls: false,
   })
 })
+
+const picture = { type: "media", mediaType: "image/png", bytes: Buffer.from("png") } as const
+const showing = {
+  messages: [
+    {
+      role: "user" as const,
+      content: [{ type: "text" as const, text: "What is it?" }, picture],
+    },
+  ],
+}
+
+it("sends images as data URIs, in their places, and says how many tokens they were", async () => {
+  one.play((res) => {
+    begin(res).write(event(say("A cat")))
+    const usage = {
+      prompt_tokens: 80,
+      completion_tokens: 2,
+      prompt_tokens_details: { image_tokens: 64 },
+    }
+    res.end(`${event(chunk({}, "stop"))}${event({ choices: [], usage })}data: [DONE]\n\n`)
+  })
+  const loaded = await openWith()
+  expect(loaded.modalities).toEqual(["text", "image"])
+  const { text, used, error } = await chat(loaded, chatRequest(showing))
+  expect([text, error]).toEqual(["A cat", undefined])
+  expect([used.inputTokens, used.imageTokens]).toEqual([80, 64])
+  const { messages } = one.asked.at(-1)!.body as { readonly messages: readonly object[] }
+  expect(messages).toEqual([
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "What is it?" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,cG5n" } },
+      ],
+    },
+  ])
+})
+
+it("shows no images to an upstream that lacks them", async () => {
+  const loaded = await openWith({}, { lacks: ["images"] })
+  expect(loaded.modalities).toEqual(["text"])
+  const asked = one.asked.length
+  const { error } = await chat(loaded, chatRequest(showing))
+  expect(error).toMatchObject({ code: "unsupported_parameter", param: "messages" })
+  expect(one.asked.length).toBe(asked)
+})

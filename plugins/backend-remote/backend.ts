@@ -15,7 +15,7 @@ import type {
   TaskName,
 } from "../../core/ports/model.ts"
 import { makeChatTask } from "./chat/chat-task.ts"
-import { callableTools } from "./chat/chat-wishes.ts"
+import { callableTools, hasMedia } from "./chat/chat-wishes.ts"
 import { makeFallback } from "./fallback.ts"
 import { servedAt, servedBy, type UpstreamHealth } from "./health.ts"
 import type { Feature } from "./kinds.ts"
@@ -68,7 +68,7 @@ const fitChat =
   ({ catalogue }: RemoteServices) =>
   (
     request: ChatRequest,
-    { capabilities }: Pick<LoadedModel, "capabilities">,
+    { capabilities, modalities }: Pick<LoadedModel, "capabilities" | "modalities">,
     model: string,
   ): ChatRequest | undefined => {
     const needs = [
@@ -77,6 +77,7 @@ const fitChat =
       ...(request.thinking === true ? ["thinking"] : []),
     ]
     if (needs.some((need) => !capabilities.includes(need))) return undefined
+    if (hasMedia(request) && !modalities.includes("image")) return undefined
     const { maxOutputTokens } = catalogue.served(catalogue.entry(model)!)
     return { ...request, maxTokens: Math.min(request.maxTokens, maxOutputTokens) }
   }
@@ -95,16 +96,20 @@ const shapeOf = (model: RemoteModel) => ({
 })
 
 const openChat: Opener = (model, services) => {
-  const { id, options } = model
+  const { id, options, upstreams } = model
   const chain = { id, task: "chat" as const, chain: options.fallback }
   const fallback = makeFallback<"chat", ChatRequest, ChatEvent>(chain, services, fitChat(services))
   const ofFallbacks = options.fallback.flatMap(
     (next) => services.catalogue.entry(next)?.capabilities ?? [],
   )
+  const takesImages =
+    // llama.cpp says it by itself, whenever it is there
+    upstreams.some((own) => own.features.has("images") || own.options.kind === "llamacpp") ||
+    options.fallback.some((next) => services.catalogue.entry(next)?.modalities.includes("image"))
   return {
     ...shapeOf(model),
     task: makeChatTask(model, fallback),
-    modalities: ["text", "image"],
+    modalities: takesImages ? ["text", "image"] : ["text"],
     capabilities: [...new Set([...chatCapabilities(model), ...ofFallbacks])],
     servedBy: servedBy(model),
     get servedAt() {

@@ -12,10 +12,12 @@ import type { ChatEvent } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
 import type { Ids, ModelId } from "../../core/services/ids.ts"
-import { adapterName } from "../../core/services/model-entry.ts"
+import { adapterName, type ModelEntry } from "../../core/services/model-entry.ts"
+import type { Outbound } from "../../core/services/outbound.ts"
 import { adapterOf } from "./adapter-choice.ts"
 import { toChunks } from "./chunk-encoding.ts"
 import { answerEvidence, requestEvidence } from "./evidence.ts"
+import { imagesIn, readImages } from "./images.ts"
 import { checkCapabilities, checkMaxTokens, maxTokensOf } from "./model-limits.ts"
 import { refusalOf } from "./refused-fields.ts"
 import { type Heading, toCompletion, usageNow } from "./reply-encoding.ts"
@@ -28,6 +30,7 @@ export interface ChatEndpointDeps {
   readonly catalogue: Catalogue
   readonly clock: Clock
   readonly ids: Ids
+  readonly outbound: Outbound
 }
 
 type Events = Stream.Stream<ChatEvent, ApiError>
@@ -65,36 +68,26 @@ const streamed = (
   return { status: 200, events: Stream.concat(chunks, Stream.drain(Stream.fromEffect(noted))) }
 }
 
-type Block = Exclude<NonNullable<ChatBody["messages"][number]["content"]>, string>[number]
-
-/** Returns the path of the first image block. */
-const imageIn = (body: ChatBody): string | undefined => {
-  for (const [m, { content }] of body.messages.entries())
-    if (Array.isArray(content)) {
-      const b = (content as readonly Block[]).findIndex((block) => block.type === "image_url")
-      if (b >= 0) return `messages[${m}].content[${b}].image_url`
-    }
-  return undefined
+/** Whether the model takes images says the catalogue: what it does not show has no price. */
+const refuseImages = (
+  catalogue: Catalogue,
+  entry: ModelEntry,
+  placed: ReturnType<typeof imagesIn>,
+): Effect.Effect<void, ApiError> => {
+  const [first] = placed
+  if (!first || catalogue.served(entry).modalities.includes("image")) return Effect.void
+  const { param } = first
+  return Effect.fail(
+    apiError(
+      "unsupported_parameter",
+      `${param}: the model '${entry.id}' takes text only, not images.`,
+      { param },
+    ),
+  )
 }
 
-/**
- * Fails with 400 `unsupported_parameter` for what the API has but this server does not serve yet:
- * images. Nothing is dropped silently.
- */
-const refuseUnsupported = (body: ChatBody): Effect.Effect<void, ApiError> =>
-  Effect.suspend(() => {
-    const param = imageIn(body)
-    return param === undefined
-      ? Effect.void
-      : Effect.fail(
-          apiError("unsupported_parameter", `Image input is not available here yet (${param}).`, {
-            param,
-          }),
-        )
-  })
-
 const plan = (
-  { catalogue, clock, ids }: ChatEndpointDeps,
+  { catalogue, clock, ids, outbound }: ChatEndpointDeps,
   call: Call<ChatBody>,
 ): Effect.Effect<Plan, ApiError> =>
   Effect.gen(function* () {
@@ -102,12 +95,14 @@ const plan = (
     const entry = yield* catalogue.require("chat", body.model)
     const adapter = yield* adapterOf(body, entry)
     yield* checkMaxTokens(body, entry)
-    yield* refuseUnsupported(body)
     const loaded = yield* catalogue.open("chat", entry.id)
     yield* checkCapabilities(body, entry, loaded)
+    const placed = imagesIn(body)
+    yield* refuseImages(catalogue, entry, placed)
     const maxTokens = yield* maxTokensOf(body, entry, catalogue.served(entry))
+    const images = yield* readImages(outbound, placed)
     const { bound, run } = yield* loaded.task.plan(
-      toRequest(body, maxTokens, adapter),
+      toRequest(body, { maxTokens, adapter, images }),
       call.context,
     )
     const answer = Effect.suspend(() => {

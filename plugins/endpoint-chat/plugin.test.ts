@@ -13,6 +13,7 @@ it("registers its endpoint with what the kernel lends", () => {
   provide(container, Tokens.catalogue, fixture.catalogue)
   provide(container, Tokens.clock, fixture.clock)
   provide(container, Tokens.ids, fixture.ids)
+  provide(container, Tokens.outbound, fixture.outbound)
   plugin.create({}).register?.(container)
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
     {
@@ -49,6 +50,7 @@ it("finds the schema checker of another plugin, whenever that comes", async () =
   provide(container, Tokens.catalogue, fixture.catalogue)
   provide(container, Tokens.clock, fixture.clock)
   provide(container, Tokens.ids, fixture.ids)
+  provide(container, Tokens.outbound, fixture.outbound)
   plugin.create({}).register?.(container)
   const check = () => fixture.ask(resolveAll(container, Tokens.endpoints)[1]!, { schema: {} })
   expect(await check()).toMatchObject({ status: 404, json: { code: "not_found" } })

@@ -9,7 +9,7 @@ export const plugin = definePlugin({
   api: 1,
   about: "POST /v1/chat/completions, whole or streamed, and POST /v1/schemas/check.",
   settings: Schema.Struct({}),
-  needs: [Tokens.catalogue, Tokens.clock, Tokens.ids],
+  needs: [Tokens.catalogue, Tokens.clock, Tokens.ids, Tokens.outbound],
   optional: [Tokens.schemaChecker],
   provides: [Tokens.endpoints],
   create: () => ({
@@ -17,7 +17,8 @@ export const plugin = definePlugin({
       const catalogue = resolve(container, Tokens.catalogue)
       const clock = resolve(container, Tokens.clock)
       const ids = resolve(container, Tokens.ids)
-      provide(container, Tokens.endpoints, makeChatEndpoint({ catalogue, clock, ids }))
+      const outbound = resolve(container, Tokens.outbound)
+      provide(container, Tokens.endpoints, makeChatEndpoint({ catalogue, clock, ids, outbound }))
       provide(
         container,
         Tokens.endpoints,

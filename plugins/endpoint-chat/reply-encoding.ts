@@ -22,7 +22,10 @@ export const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: stri
     total_tokens: usage.inputTokens + usage.outputTokens,
     cache_creation_input_tokens: usage.cacheWriteTokens,
     cache_read_input_tokens: usage.cacheReadTokens,
-    prompt_tokens_details: { cached_tokens: usage.cacheReadTokens },
+    prompt_tokens_details: {
+      cached_tokens: usage.cacheReadTokens,
+      ...(usage.imageTokens > 0 && { image_tokens: usage.imageTokens }),
+    },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
     cost_idr: rupiahNumber(call.cost()),
   }

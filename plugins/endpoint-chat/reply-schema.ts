@@ -9,7 +9,12 @@ export const ChatUsage = Schema.Struct({
   total_tokens: count,
   cache_creation_input_tokens: count,
   cache_read_input_tokens: count,
-  prompt_tokens_details: Schema.Struct({ cached_tokens: count }),
+  prompt_tokens_details: Schema.Struct({
+    cached_tokens: count,
+    image_tokens: Schema.optionalKey(count).pipe(
+      Schema.annotateKey({ description: "Of prompts with images; part of `prompt_tokens`." }),
+    ),
+  }),
   completion_tokens_details: Schema.Struct({ reasoning_tokens: count }),
   cost_idr: Schema.Finite.annotate({ description: "What the call cost, in rupiah." }),
 }).annotate({ identifier: "ChatUsage" })

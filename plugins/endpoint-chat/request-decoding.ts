@@ -6,24 +6,31 @@ import type {
   Sampling,
   ToolDefinition,
 } from "../../core/ports/model.ts"
+import type { Images } from "./images.ts"
 import type { ChatMessage } from "./message-schema.ts"
 import type { ChatBody } from "./request-schema.ts"
 import { askedFormat } from "./response-format.ts"
 import { formatsOf } from "./structured-output.ts"
 
-const toParts = (content: ChatMessage["content"]): readonly Part[] => {
+const toParts = (content: ChatMessage["content"], images: Images): readonly Part[] => {
   if (content == null) return []
   if (typeof content === "string") return [{ type: "text", text: content }]
-  return content.flatMap((block): readonly Part[] =>
-    block.type === "text"
-      ? [{ type: "text", text: block.text, ...(block.cache_control && { cacheBreakpoint: true }) }]
-      : [],
-  )
+  return content.map((block): Part => {
+    if (block.type === "text")
+      return {
+        type: "text",
+        text: block.text,
+        ...(block.cache_control && { cacheBreakpoint: true }),
+      }
+    const image = images.get(block)
+    if (!image) throw new Error("an image block was not read")
+    return image
+  })
 }
 
-const toMessage = (message: ChatMessage): Message => ({
+const toMessage = (message: ChatMessage, images: Images): Message => ({
   role: message.role === "developer" ? "system" : message.role,
-  content: toParts(message.content),
+  content: toParts(message.content, images),
   ...(message.tool_calls?.length && {
     toolCalls: message.tool_calls.map((call) => ({
       id: call.id,
@@ -94,12 +101,20 @@ const toFormat = (body: ChatBody): Pick<ChatRequest, "responseFormat"> => {
   return responseFormat ? { responseFormat } : {}
 }
 
-/**
- * Translates the request's fields to the Model port. What `refuseUnsupported` refuses is not
- * translated.
- */
-export const toRequest = (body: ChatBody, maxTokens: number, adapter?: Adapter): ChatRequest => ({
-  messages: body.messages.map(toMessage),
+/** What a request's fields come to beside the body. */
+export interface RequestParts {
+  readonly maxTokens: number
+  readonly adapter?: Adapter | undefined
+  /** By the image blocks of the body, each of which has one. */
+  readonly images: Images
+}
+
+/** Translates the request's fields to the Model port. */
+export const toRequest = (
+  body: ChatBody,
+  { maxTokens, adapter, images }: RequestParts,
+): ChatRequest => ({
+  messages: body.messages.map((message) => toMessage(message, images)),
   sampling: toSampling(body),
   maxTokens,
   ...((body.n ?? 1) > 1 && { answers: body.n ?? 1 }),

@@ -6,6 +6,8 @@ import { type ApiError, errorBody, errorHeaders, isApiError, statusOf } from "..
 import type { Json, Strings } from "../../core/json.ts"
 import type { Micros } from "../../core/money.ts"
 import type { Endpoint, Reply } from "../../core/ports/endpoint.ts"
+import type { Outbound } from "../../core/services/outbound.ts"
+import { makeOutbound } from "../../runtime/services/outbound/outbound.ts"
 import { type FakeBilling, fakeBilling } from "./billing.ts"
 import { type FakeModel, fakeCatalogue } from "./catalogue.ts"
 import { type FakeClock, fakeClock } from "./clock.ts"
@@ -22,6 +24,8 @@ export interface CallPathFixture {
   readonly clock: FakeClock
   readonly ids: ReturnType<typeof fakeIds>
   readonly log: FakeLog
+  /** The guard itself: public addresses only. */
+  readonly outbound: Outbound
   readonly caller: Caller
   /** A realtime call of `caller`; `more` overrides. */
   input(body: Json, more?: Partial<CallInput>): CallInput
@@ -113,5 +117,6 @@ export const callPathFixture = (
         ),
       ).pipe(Effect.catchIf(isApiError, (error) => Effect.succeed(failed(error)))),
     )
-  return { path, billing, idempotency, catalogue, clock, ids, log, caller, input, ask }
+  const outbound = makeOutbound([])
+  return { path, billing, idempotency, catalogue, clock, ids, log, outbound, caller, input, ask }
 }

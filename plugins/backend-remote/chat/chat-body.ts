@@ -4,19 +4,17 @@ import type { FormStyle, Kind } from "../kinds.ts"
 import type { Upstream } from "../upstream/upstream.ts"
 import { callableTools } from "./chat-wishes.ts"
 
-const toBlock = (part: Part, caches: boolean): Json =>
-  part.type === "text"
-    ? {
-        type: "text",
-        text: part.text,
-        ...(caches && part.cacheBreakpoint && { cache_control: { type: "ephemeral" } }),
-      }
+const toBlock = (part: Part, caches: boolean): Json => ({
+  ...(part.type === "text"
+    ? { type: "text", text: part.text }
     : {
         type: "image_url",
         image_url: {
           url: `data:${part.mediaType};base64,${Buffer.from(part.bytes).toString("base64")}`,
         },
-      }
+      }),
+  ...(caches && part.cacheBreakpoint && { cache_control: { type: "ephemeral" } }),
+})
 
 const toContent = (content: readonly Part[], caches: boolean): Json => {
   const [first] = content

@@ -19,7 +19,7 @@ import { chatBody } from "./chat-body.ts"
 import { asksForForm, runFormChecks } from "./chat-form.ts"
 import { makeChatReader } from "./chat-reader.ts"
 import { ChatUsage, type OwnCount } from "./chat-usage.ts"
-import { ableFor, callableTools } from "./chat-wishes.ts"
+import { ableFor, callableTools, hasMedia } from "./chat-wishes.ts"
 import { countCall } from "./own-chat-count.ts"
 
 /** The head of a prompt, by which it finds the upstream that has it in its cache. */
@@ -59,12 +59,13 @@ interface PromptSize {
 
 const boundOf = (request: ChatRequest, { bytes }: PromptSize, contextTokens: number): Usage => {
   const { answers = 1, maxTokens, messages } = request
-  const hasMedia = messages.some(({ content }) => content.some(({ type }) => type === "media"))
+  const seesMedia = hasMedia(request)
   const most = bytes + templateTokens + messages.length * messageTokens
-  const inputTokens = hasMedia ? contextTokens : Math.min(contextTokens, most)
+  const inputTokens = seesMedia ? contextTokens : Math.min(contextTokens, most)
   const outputTokens = answers * Math.min(maxTokens, contextTokens)
   return usageOf({
     inputTokens,
+    imageTokens: seesMedia ? inputTokens : 0,
     cacheReadTokens: inputTokens,
     cacheWriteTokens: inputTokens,
     outputTokens,

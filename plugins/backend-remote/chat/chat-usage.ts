@@ -14,6 +14,7 @@ const countOf = (value: unknown): number | undefined =>
 /** Usage as an upstream reports it; undefined: none, or not in counts. */
 export interface ReportedUsage {
   readonly inputTokens: number
+  readonly imageTokens: number
   readonly outputTokens: number
   readonly reasoningTokens: number
   readonly cacheReadTokens: number
@@ -26,8 +27,10 @@ export const readUsage = (value: unknown): ReportedUsage | undefined => {
   const outputTokens = countOf(usage.completion_tokens ?? 0)
   if (inputTokens === undefined || outputTokens === undefined) return undefined
   const { reasoning_tokens } = fieldsOf(usage.completion_tokens_details)
+  const { image_tokens } = fieldsOf(usage.prompt_tokens_details)
   return {
     inputTokens,
+    imageTokens: countOf(image_tokens) ?? 0,
     outputTokens,
     reasoningTokens: Math.min(outputTokens, countOf(reasoning_tokens) ?? 0),
     cacheReadTokens: countOf(usage.cache_read_input_tokens) ?? 0,
@@ -96,6 +99,7 @@ export class ChatUsage {
       inputTokens: reported?.inputTokens ?? Math.ceil(this.promptBytes / (2 * bytesOfToken)),
       outputTokens: Math.max(this.pieces - 1, reported?.outputTokens ?? 0),
       reasoningTokens: Math.max(0, this.reasoningPieces - 1),
+      imageTokens: 0,
       cacheReadTokens: 0,
       cacheWriteTokens: 0,
     })
@@ -109,6 +113,7 @@ export class ChatUsage {
       inputTokens: own?.input?.likely ?? Math.ceil(this.promptBytes / bytesOfToken),
       outputTokens: own?.output.likely ?? Math.max(pieces, Math.ceil(this.bytes / bytesOfToken)),
       reasoningTokens: this.reasoningPieces,
+      imageTokens: 0,
       cacheReadTokens: 0,
       cacheWriteTokens: 0,
     }
@@ -160,6 +165,7 @@ export class ChatUsage {
     const cacheReadTokens = this.caches ? within("cacheReadTokens", inputTokens) : 0
     this.last = usageOf({
       inputTokens,
+      imageTokens: within("imageTokens", inputTokens),
       outputTokens,
       reasoningTokens: within("reasoningTokens", outputTokens),
       cacheReadTokens,

@@ -23,13 +23,14 @@ export const callableTools = ({ tools = [], toolChoice, allowedTools }: ChatRequ
     ? []
     : tools.filter(({ name }) => allowedTools === undefined || allowedTools.includes(name))
 
+export const hasMedia = ({ messages }: ChatRequest): boolean =>
+  messages.some(({ content }) => content.some(({ type }) => type === "media"))
+
 export const wishesOf = (request: ChatRequest): readonly Wish[] => {
   const { sampling, toolChoice, responseFormat } = request
   const same = (feature: Feature, isAsked: boolean): readonly Wish[] =>
     isAsked ? [{ feature, param: feature }] : []
   const tools = callableTools(request)
-  const has = (type: "media") =>
-    request.messages.some(({ content }) => content.some((part) => part.type === type))
   return [
     ...same("seed", sampling.seed !== undefined),
     ...same("frequency_penalty", sampling.frequencyPenalty !== 0),
@@ -47,7 +48,7 @@ export const wishesOf = (request: ChatRequest): readonly Wish[] => {
     ...(request.thinking === true
       ? [{ feature: "thinking" as const, param: "chat_template_kwargs.enable_thinking" }]
       : []),
-    ...(has("media") ? [{ feature: "images" as const, param: "messages" }] : []),
+    ...(hasMedia(request) ? [{ feature: "images" as const, param: "messages" }] : []),
   ]
 }
 

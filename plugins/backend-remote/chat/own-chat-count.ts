@@ -3,7 +3,7 @@ import type { ChatRequest } from "../../../core/ports/model.ts"
 import type { CountRange, OwnCounter } from "../own-count.ts"
 import type { ChatAnswer } from "./chat-answer.ts"
 import type { OwnCount } from "./chat-usage.ts"
-import { callableTools } from "./chat-wishes.ts"
+import { callableTools, hasMedia } from "./chat-wishes.ts"
 
 /** The parts of a prompt, by how sure it is that the model reads them. */
 interface PromptTexts {
@@ -87,14 +87,11 @@ export const countCall = (
 ): Effect.Effect<OwnCount | undefined> => {
   const { texts, calls } = answer.written()
   const { messages, tools, maybe } = promptTexts(request)
-  const hasMedia = request.messages.some(({ content }) =>
-    content.some(({ type }) => type === "media"),
-  )
   return Effect.map(counter.count([messages, tools, maybe, ...texts]), (counts) =>
     counts === undefined
       ? undefined
       : {
-          input: hasMedia ? undefined : inputRange(request, counts.slice(0, 3)),
+          input: hasMedia(request) ? undefined : inputRange(request, counts.slice(0, 3)),
           output: outputRange(counts.slice(3), calls, request.answers ?? 1, hidesReasoning),
         },
   )

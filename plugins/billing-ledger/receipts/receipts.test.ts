@@ -55,6 +55,7 @@ describe("a receipt", () => {
       usage: {
         m: {
           inputTokens: 3,
+          imageTokens: 0,
           cacheReadTokens: 0,
           cacheWriteTokens: 0,
           outputTokens: 1,

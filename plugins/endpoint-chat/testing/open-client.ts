@@ -2,11 +2,13 @@ import { Effect } from "effect"
 import OpenAI from "openai"
 import type { SchemaChecker } from "../../../core/ports/schema-checker.ts"
 import { makeIds } from "../../../core/services/ids.ts"
+import type { Outbound } from "../../../core/services/outbound.ts"
 import {
   goodKey,
   type HttpFixture,
   openHttpFixture,
 } from "../../../runtime/http/testing/fixture.ts"
+import { makeOutbound } from "../../../runtime/services/outbound/outbound.ts"
 import {
   type FakeChatModel,
   type FakeChatScript,
@@ -31,6 +33,7 @@ export interface ClientFixture {
 export const openClient = async (
   script: FakeChatScript = {},
   checker: SchemaChecker = { check: () => Effect.die("not asked for") },
+  outbound: Outbound = makeOutbound([]),
 ): Promise<ClientFixture> => {
   const model = fakeChatModel(script)
   const deps = await openHttpFixture({ models: [model.entry], until: "listening" })
@@ -40,6 +43,7 @@ export const openClient = async (
       catalogue: deps.catalogue,
       clock: fakeClock(),
       ids: makeIds(() => Date.now()),
+      outbound,
     }),
     makeSchemaCheckEndpoint(() => checker),
   ])
