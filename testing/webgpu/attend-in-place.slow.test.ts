@@ -138,26 +138,30 @@ const run = (window: number) => {
   return { reference, wanted, got }
 }
 
-describe.skipIf(noDevice)("attention over keys and values that stay in a buffer of the GPU", () => {
-  test.each([
-    ["all positions", -1],
-    ["a sliding window", 5],
-  ])(
-    "of %s: chunks, and steps of rows of different lengths",
-    (_, window) => {
-      const { reference, wanted, got } = run(window)
-      expect(got.location).toBe("gpu-buffer")
-      for (const [step, values] of wanted.entries())
-        for (const [i, value] of values.entries())
-          expect(got.outputs[step]![i]).toBeCloseTo(value, 5)
-      for (const [row, cached] of reference.rows.entries())
-        for (let at = 0; at < capacity; at++)
-          for (let i = 0; i < kvHeads * headSize; i++) {
-            const head = row * kvHeads + Math.floor(i / headSize)
-            const found = got.keys[(head * capacity + at) * headSize + (i % headSize)]
-            expect(found).toBe(Math.fround(cached[at]?.k[i] ?? 0))
-          }
-    },
-    60_000,
-  )
-})
+describe.skipIf(noDevice)(
+  "attention over keys and values that stay in a buffer of the GPU",
+  { timeout: 120_000 },
+  () => {
+    test.each([
+      ["all positions", -1],
+      ["a sliding window", 5],
+    ])(
+      "of %s: chunks, and steps of rows of different lengths",
+      (_, window) => {
+        const { reference, wanted, got } = run(window)
+        expect(got.location).toBe("gpu-buffer")
+        for (const [step, values] of wanted.entries())
+          for (const [i, value] of values.entries())
+            expect(got.outputs[step]![i]).toBeCloseTo(value, 5)
+        for (const [row, cached] of reference.rows.entries())
+          for (let at = 0; at < capacity; at++)
+            for (let i = 0; i < kvHeads * headSize; i++) {
+              const head = row * kvHeads + Math.floor(i / headSize)
+              const found = got.keys[(head * capacity + at) * headSize + (i % headSize)]
+              expect(found).toBe(Math.fround(cached[at]?.k[i] ?? 0))
+            }
+      },
+      60_000,
+    )
+  },
+)

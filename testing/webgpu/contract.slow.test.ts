@@ -41,7 +41,7 @@ const tinyLlamaOf = (seed: number) => (folder: string) => {
 // the others take seven minutes on a software adapter
 const inFull = process.env.RAKIT_TEST_RUNS_IN_FULL === "1"
 
-describe.skipIf(noDevice)("on a device", () => {
+describe.skipIf(noDevice)("on a device", { timeout: 120_000 }, () => {
   chatModelContract("a Llama in GGUF", opened("chat", tinyLlamaOf(1)))
   embedModelContract(
     "a BERT",

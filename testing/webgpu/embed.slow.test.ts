@@ -34,7 +34,7 @@ const families = [
   "qwen3-embedding",
 ]
 
-describe.skipIf(noDevice)("embeddings on a device", () => {
+describe.skipIf(noDevice)("embeddings on a device", { timeout: 120_000 }, () => {
   test.each(families)("of '%s' are those of the CPU", async (name) => {
     const { provider, device, log } = testProvider()
     const there = await vectorsOf(openBackend({}, provider), encoderFolder(name))

@@ -50,7 +50,7 @@ const onDevice = async (more: Parameters<typeof testProvider>[0] = {}) => {
   return { ...made, fixture, model, endIn, restarts }
 }
 
-describe.skipIf(noDevice)("a device's process", () => {
+describe.skipIf(noDevice)("a device's process", { timeout: 120_000 }, () => {
   test.each(["SIGKILL", "SIGSEGV"] as const)(
     "that ends by %s is started once more, then the CPU serves",
     async (signal) => {
@@ -127,7 +127,7 @@ const next = (channel: EngineChannel) =>
 
 const entry = new URL("./run-graph.mjs", import.meta.url)
 
-describe.skipIf(noDevice)("an engine in it", () => {
+describe.skipIf(noDevice)("an engine in it", { timeout: 120_000 }, () => {
   const runs = async (channel: EngineChannel, size: number) => {
     const answer = next(channel)
     channel.postMessage([size])

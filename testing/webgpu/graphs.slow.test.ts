@@ -11,7 +11,7 @@ const models = [
   ),
 ]
 
-describe.skipIf(noDevice)("all graphs of a model open on a device", () => {
+describe.skipIf(noDevice)("all graphs of a model open on a device", { timeout: 120_000 }, () => {
   test.each(models)(
     "of %s '%s', no heavy operator on the CPU",
     async (task, _, path) => {

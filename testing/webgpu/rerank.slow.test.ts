@@ -18,7 +18,7 @@ const scoresOf = async (fixture: ReturnType<typeof openBackend>, folder: string)
   }
 }
 
-describe.skipIf(noDevice)("reranking on a device", () => {
+describe.skipIf(noDevice)("reranking on a device", { timeout: 120_000 }, () => {
   test.each(["bert-classifier", "modernbert-classifier", "xlm-roberta-classifier"])(
     "by '%s' is that of the CPU",
     async (name) => {
