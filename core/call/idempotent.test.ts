@@ -88,10 +88,11 @@ describe("with an Idempotency-Key", () => {
     })
   })
 
-  it("a reply that can't be remembered is given all the same: it is paid for", async () => {
-    vi.spyOn(calls.fixture.idempotency, "finish").mockImplementation(() =>
-      Effect.fail(new PortError({ port: "idempotency", message: "down" })),
-    )
+  it.each([
+    ["fails", Effect.fail(new PortError({ port: "idempotency", message: "down" }))],
+    ["throws", Effect.die(new Error("bug"))],
+  ])("a reply is given all the same when its store %s: it is paid for", async (_, end) => {
+    vi.spyOn(calls.fixture.idempotency, "finish").mockImplementation(() => end)
     expect(await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
       status: 200,
       json: { n: 1 },

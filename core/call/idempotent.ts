@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { Effect, type Scope } from "effect"
+import { Cause, Effect, type Scope } from "effect"
 import type { Caller } from "../caller.ts"
 import { type ApiError, apiError, type PortError } from "../errors.ts"
 import type { Endpoint, Reply } from "../ports/endpoint.ts"
@@ -45,10 +45,11 @@ const remember = (store: Idempotency, log: Log, caller: Caller, key: string, rep
         callId: reply.headers?.["x-call-id"],
       })
     : store.forget(caller.tenant, key)
-  return Effect.catch(write, (error) =>
+  // a store that throws, too
+  return Effect.catchCause(write, (cause) =>
     Effect.sync(() =>
       log.error("idempotency.reply_not_stored", "a reply could not be remembered", {
-        reason: error.message,
+        reason: String(Cause.squash(cause)),
       }),
     ),
   )
