@@ -9,7 +9,6 @@ import {
   type Log,
   type Metrics,
   PluginError,
-  provide,
   resolve,
   type Token,
   Tokens,
@@ -77,10 +76,19 @@ const decorate = (container: DependencyContainer, injection: Injection): void =>
   }) as typeof register
 }
 
-const skewed = (clock: Clock, skewMs: number): Clock => ({
-  nowMs: () => clock.nowMs() + skewMs,
-  monotonicMs: () => clock.monotonicMs(),
-})
+/**
+ * Moves the one clock of this process, until the Scope closes: a second one beside it would have
+ * calls that the kernel began end by the deadlines of plugins.
+ */
+const skew = (clock: Clock, skewMs: number) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const { nowMs } = clock
+      Object.assign(clock, { nowMs: () => nowMs() + skewMs })
+      return nowMs
+    }),
+    (nowMs) => Effect.sync(() => Object.assign(clock, { nowMs })),
+  )
 
 export const plugin = definePlugin<Settings>({
   name: "chaos",
@@ -88,39 +96,40 @@ export const plugin = definePlugin<Settings>({
   about:
     "Injects faults at the ports, by script or probability, for drills and tests. Never needed to serve.",
   settings: Settings,
-  needs: [Tokens.log, Tokens.metrics, Tokens.deployment, Tokens.catalogue],
-  // whoever needs the time comes after this plugin, and so do almost all
-  provides: [Tokens.clock],
+  needs: [Tokens.log, Tokens.metrics, Tokens.deployment, Tokens.catalogue, Tokens.clock],
+  provides: [],
   create: (settings) => ({
     register: (container) => {
       // commands beside the server (fsck, backup) see things as they are
       if (resolve(container, Tokens.deployment).mode !== "server") return
-      if (container.isRegistered(Tokens.backends.key))
-        throw new Error("chaos must be the first under `plugins`: a backend is there before it")
+      const missed = [...Object.values(tokens), Tokens.backends, Tokens.healthChecks].find(
+        ({ key }) => container.isRegistered(key),
+      )
+      if (missed)
+        throw new Error(
+          `chaos must be the first under 'plugins': '${missed.name}' was provided before it, and would have no faults`,
+        )
       const log = resolve(container, Tokens.log).with({ plugin: "chaos" })
       const metrics = resolve(container, Tokens.metrics)
       const catalogue = resolve(container, Tokens.catalogue)
       decorate(container, makeInjection(settings, log, metrics, catalogue))
-      if (settings.clockSkewMs === 0) return
-      const clock = container.resolve<Clock>(Tokens.clock.key)
-      provide(container, Tokens.clock, skewed(clock, settings.clockSkewMs))
     },
-    start: (container) => {
-      const { mode } = resolve(container, Tokens.deployment)
-      if (mode === "server" && process.env.NODE_ENV === "production" && !settings.iKnow)
-        return Effect.fail(
-          new PluginError({
+    start: (container) =>
+      Effect.gen(function* () {
+        const { mode } = resolve(container, Tokens.deployment)
+        const { faults, clockSkewMs, iKnow } = settings
+        if (mode === "server" && process.env.NODE_ENV === "production" && !iKnow)
+          return yield* new PluginError({
             plugin: "chaos",
             message:
               "it breaks calls on purpose, and NODE_ENV is production. Fix: remove it from the config file, or set its iKnow to true for a drill.",
-          }),
-        )
-      return Effect.sync(() =>
+          })
+        if (mode === "server" && clockSkewMs !== 0)
+          yield* skew(resolve(container, Tokens.clock), clockSkewMs)
         resolve(container, Tokens.log).warn("chaos.on", "faults are injected on purpose", {
-          faults: settings.faults.length,
-          clock_skew_ms: settings.clockSkewMs,
-        }),
-      )
-    },
+          faults: faults.length,
+          clock_skew_ms: clockSkewMs,
+        })
+      }),
   }),
 })

@@ -95,7 +95,7 @@ export const Settings = Schema.Struct({
   iKnow: Schema.Boolean.annotate({ default: false }).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(false)),
   ),
-  /** By how much the clock of the plugins is ahead, in ms; may be negative. */
+  /** By how much the clock of this process is ahead, in ms; may be negative. */
   clockSkewMs: Schema.Int.annotate({ default: 0 }).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(0)),
   ),

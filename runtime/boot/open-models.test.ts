@@ -98,6 +98,12 @@ it.each([{ adapters: ["legal"] }, { parts: ["legal"] }])(
   },
 )
 
+it("a model whose backend throws keeps the message, and shows nobody the stack", async () => {
+  const { fixture, catalogue, id } = makeDeployment(Effect.die(new Error("it threw")))
+  await Effect.runPromise(Effect.scoped(openModels(fixture, listener)))
+  expect(catalogue.state(id)).toEqual({ state: "failed", reason: "Error: it threw" })
+})
+
 it("a backend that leaves an adapter out can't serve the model: nobody gets other answers", async () => {
   const { fixture, catalogue, seen, id } = makeDeployment(Effect.void, legal)
   expect(await Effect.runPromise(Effect.scoped(openModels(fixture, listener)))).toEqual([id])

@@ -133,7 +133,9 @@ const openOne = (
         if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(false)
         isDecided = true
         const reason = reasonOf(cause)
-        catalogue.set(entry.id, { state: "failed", reason })
+        // the stack of one that threw is for the log: everybody reads /readyz
+        const shown = reason.replace(/\n +at .*/s, "")
+        catalogue.set(entry.id, { state: "failed", reason: shown })
         log.error("model.open_failed", "model can't be opened", { model: entry.id, reason })
         return Effect.as(Scope.close(scope, Exit.void), false)
       }),
