@@ -52,7 +52,7 @@ const compareClocks = async (store: Store, log: Log): Promise<void> => {
   if (Math.abs(offsetMs) < skewMs) return
   log.warn(
     "storage.clock_skew",
-    "The clocks of this machine and of the store differ; signatures are corrected, the clock is not",
+    "The clocks of this machine and of the store differ. Signatures are corrected, limits and bills are not: set both by NTP",
     { store: store.name, ahead_by_s: -Math.round(offsetMs / 1000) },
   )
 }
