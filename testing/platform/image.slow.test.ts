@@ -48,15 +48,18 @@ interface Image {
 }
 
 /** Mounts as `docker run --read-only --tmpfs /tmp -v DATA:/data`; the network is the machine's. */
-const script = `root=$1 data=$2 user=$3 workdir=$4; shift 4
+const script = `root=$1 data=$2 user=$3 models=$4; shift 4
 mount --bind "$root" "$root"; mount -o remount,ro,bind "$root"
 mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"
 mount -t tmpfs tmpfs "$root/tmp"; mount --bind "$data" "$root/data"
+if [ -n "$models" ]; then mount --bind "$models" "$root/models"; mount -o remount,ro,bind "$root/models"; fi
 exec setpriv --no-new-privs chroot --userspec="$user" --groups= "$root" /usr/bin/env -i "$@"`
 
 describe.skipIf(reason)(`the image ${reason ?? ""}`, () => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-image-"))
   const data = join(folder, "data")
+  /** Model files that are pulled already, mounted read-only. */
+  const models = process.env.RAKIT_MODELS ?? ""
   const apiKey = `svc_live_${"a1b2c3d4".repeat(4)}`
   let image: Image
   let database: TestDatabase
@@ -72,7 +75,7 @@ describe.skipIf(reason)(`the image ${reason ?? ""}`, () => {
     const child = spawn(
       "unshare",
       [
-        ...["--mount", "bash", "-ec", script, "inside", image.root, data, image.user, "/app"],
+        ...["--mount", "bash", "-ec", script, "inside", image.root, data, image.user, models],
         ...[path, "HOME=/nonexistent", ...variables.map(([name, value]) => `${name}=${value}`)],
         ...["sh", "-ec", `cd ${image.workdir} && exec "$@"`, "sh", ...command],
       ],
@@ -187,6 +190,42 @@ describe.skipIf(reason)(`the image ${reason ?? ""}`, () => {
     expect(readdirSync(data).length).toBeGreaterThan(0)
     expect(await codeOf([...image.entrypoint, "fsck", "config/production.yaml"]), output).toBe(0)
   }, 240_000)
+
+  it.skipIf(models === "")(
+    "answers from a model of its own in a read-only /models",
+    async () => {
+      const server = inside([...image.entrypoint, "serve", "config/starter.yaml"])
+      const ended = once(server, "exit")
+      try {
+        const client = new OpenAI({
+          baseURL: `http://127.0.0.1:${env.PORT}/v1`,
+          apiKey,
+          maxRetries: 0,
+        })
+        const ask = () =>
+          client.chat.completions.create({
+            model: "svc-lyt",
+            messages: [{ role: "user", content: "Count to three." }],
+            max_tokens: 8,
+          })
+        await expect
+          .poll(
+            () =>
+              ask().then(
+                ({ usage }) => usage?.completion_tokens ?? 0,
+                () => (server.exitCode === null ? 0 : "it ended"),
+              ),
+            { timeout: 120_000, interval: 500 },
+          )
+          .toBeGreaterThan(1)
+        server.kill("SIGTERM")
+        expect(await ended, output).toEqual([0, null])
+      } finally {
+        server.kill("SIGKILL")
+      }
+    },
+    240_000,
+  )
 
   it("can write nothing but its data and /tmp", async () => {
     const writes = (path: string) => codeOf(["sh", "-c", `echo x > ${path}/probe`])
