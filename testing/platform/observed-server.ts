@@ -97,10 +97,10 @@ const writeConfig = (folder: string, collector: string): string => {
       server: { ...fixture.server, metrics: { bearer: "${METRICS_TOKEN}" } },
       otel: { endpoint: collector, headers: { "x-api-key": "${COLLECTOR_KEY}" } },
       plugins: {
+        chaos: { faults: [] },
         ...plugins,
         "safety-images": {},
         "backend-remote": {},
-        chaos: { faults: [] },
         [join(root, "testing/fakes/backend.ts")]: {},
       },
     }),
