@@ -60,6 +60,20 @@ it("embeddings.js compares sentences", async () => {
   )
 })
 
+it("vision.js asks about pictures in files", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-seen-"))
+  for (const type of ["png", "jpeg"] as const)
+    writeFileSync(
+      join(folder, `a.${type.replace("e", "")}`),
+      await plainImage(8, 8, "red").toFormat(type).toBuffer(),
+    )
+  const answer = await run("vision.js", "what?", join(folder, "a.png"), join(folder, "a.jpg"))
+  rmSync(folder, { recursive: true })
+  expect(answer).toMatch(
+    /^ \[image\/png\] \[image\/jpeg\]what\?\n\(\d+ tokens, 0 of them of images, Rp[\d.]+\)\n$/,
+  )
+})
+
 it("images.js lists pictures by how near they are to a text", async () => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-pictures-"))
   const colours = ["red", "blue", "green", "black", "white", "yellow", "purple", "orange", "pink"]

@@ -8,6 +8,7 @@ import { imageFamily } from "./diffusion/pipelines/families.ts"
 import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import { windowWithin } from "./generation/kv-bank.ts"
 import type { Precision } from "./onnx/linear.ts"
+import { sightOf } from "./open-chat-images.ts"
 import { imageAbilities } from "./open-image.ts"
 import { crossEncoderWindow, makesNoVectors, wrongPrecision } from "./open-rerank.ts"
 import { towerFolder } from "./open-vision-tower.ts"
@@ -21,10 +22,12 @@ const megabyte = 2 ** 20
 export const chatCapabilities = (
   thinks: boolean,
   { prefixCacheMb }: Pick<OnnxSettings, "prefixCacheMb">,
+  seesImages = false,
 ): readonly string[] => [
   "tool_use",
   "structured_output",
   ...(thinks ? ["thinking"] : []),
+  ...(seesImages ? ["vision"] : []),
   ...(prefixCacheMb > 0 ? ["prompt_caching"] : []),
 ]
 
@@ -72,7 +75,10 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
     const { config, template } = headerOf(path)
     const window = windowWithin(config, settings.kvMemoryMb * megabyte)
     const thinks = templateStyle(template).thinks
-    return of(window, task === "chat" ? chatCapabilities(thinks, settings) : [])
+    if (task !== "chat") return of(window, [])
+    const seesImages = sightOf(request) !== undefined
+    const abilities = of(window, chatCapabilities(thinks, settings, seesImages))
+    return seesImages ? { ...abilities, modalities: ["text", "image"] } : abilities
   }
   return (request): Effect.Effect<ModelAbilities | undefined, ApiError> =>
     Effect.try({

@@ -4,6 +4,7 @@ import type { Backend, LoadedModel, OpenRequest, Task, TaskName } from "../../co
 import { chatCapabilities, makeDescribe } from "./abilities.ts"
 import { exactPrefix, mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { type EngineOf, makeEngines, type OnnxDeps } from "./engines.ts"
+import { openChatImages } from "./open-chat-images.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
 import { openImage } from "./open-image.ts"
 import { makesNoVectors, openRerank } from "./open-rerank.ts"
@@ -19,9 +20,19 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
   const model = yield* openDecoderModel(deps, engineOf, precision, request)
   yield* deps.vocabularies.add(model.engine.info.grammarVocabulary)
   const adapters = request.adapters?.map(({ id }) => id) ?? []
-  const task = makeChatTask({ ...model, adapters, queueWaitMs, schemaInPrompt })
-  const capabilities = chatCapabilities(model.engine.info.thinks, deps.settings)
-  return { ...shape, ...model.open, task, capabilities, adapters } satisfies LoadedModel<"chat">
+  const images = yield* openChatImages(deps, engineOf, request, { ...model, precision })
+  const task = makeChatTask({ ...model, adapters, images, queueWaitMs, schemaInPrompt })
+  const modalities = images ? ["text", "image"] : ["text"]
+  const { thinks } = model.engine.info
+  const capabilities = chatCapabilities(thinks, deps.settings, images !== undefined)
+  return {
+    ...shape,
+    ...model.open,
+    task,
+    modalities,
+    capabilities,
+    adapters,
+  } satisfies LoadedModel<"chat">
 })
 
 const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {

@@ -40,9 +40,9 @@ const modelOf = ({
     atOnce,
     ...(stepMs > 0 && { before: () => Effect.sleep(stepMs) }),
   }
-  if (task === "chat") return fakeChatModel(pace).loaded
-  if (task === "image") return fakeImageModel(pace).loaded as LoadedModel
   const entry = { ...pace.entry, modalities: ["text", "image"] }
+  if (task === "chat") return fakeChatModel({ ...pace, entry }).loaded
+  if (task === "image") return fakeImageModel(pace).loaded as LoadedModel
   return (
     task === "embed"
       ? fakeEmbedModel({ ...pace, entry, ...(dimensions !== undefined && { dimensions }) }).loaded

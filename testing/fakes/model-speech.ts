@@ -56,7 +56,9 @@ export const sampleOf = (schema: Json): Json => {
 }
 
 export const textOf = (message: ChatRequest["messages"][number] | undefined): string =>
-  (message?.content ?? []).map((part) => (part.type === "text" ? part.text : "")).join("")
+  (message?.content ?? [])
+    .map((part) => (part.type === "text" ? part.text : ` [${part.mediaType}]`))
+    .join("")
 
 /** Splits text into pieces that cut words, as tokens do. */
 const pieces = (text: string): readonly string[] => text.match(/[\s\S]{1,3}/gu) ?? []

@@ -2,6 +2,7 @@ import {
   countIn,
   countOr,
   type Metadata,
+  type MetadataValue,
   numberOr,
   numbersIn,
   present,
@@ -35,6 +36,34 @@ const folderArchitectures: ArchitectureNames = {
   smollm3: "smollm3",
   phi3: "phi3",
   qwen3_moe: "qwen3moe",
+}
+
+/** Chat models that read images: their decoder is in `text_config`, with an architecture of its own. */
+const sighted: ReadonlySet<unknown> = new Set(["idefics3", "smolvlm", "llava"])
+
+/** Whether a folder's config.json is that of a decoder with a tower that reads images for it. */
+export const readsImages = (json: Metadata): boolean => sighted.has(json.get("model_type"))
+
+/** What a `text_config` of Llama leaves out, as published models do. */
+const llamaSizes: Metadata = new Map<string, MetadataValue>([
+  ["hidden_size", 4096],
+  ["intermediate_size", 11_008],
+  ["num_hidden_layers", 32],
+  ["num_attention_heads", 32],
+  ["vocab_size", 32_000],
+])
+
+/** The part of a config.json that is the decoder's. */
+export const decoderPart = (whole: Metadata): Metadata => {
+  if (!present(whole, "text_config")) return whole
+  const part = objectAt(whole, "text_config")
+  if (!readsImages(whole)) return part
+  const isTied = whole.get("tie_word_embeddings") === true
+  return new Map([
+    ...(part.get("model_type") === "llama" ? llamaSizes : []),
+    ...(isTied ? ([["tie_word_embeddings", true]] as const) : []),
+    ...part,
+  ])
 }
 
 const refuseOthers = (json: Metadata, architecture: Architecture): void => {
@@ -142,8 +171,11 @@ const attentionScaleIn = (json: Metadata, architecture: Architecture, headSize: 
 
 /** Reads the parsed config.json of a folder. Throws `Damaged` and `Unsupported`. */
 export const decoderConfig = (whole: Metadata): DecoderConfig => {
-  const architecture = architectureNamed(textIn(whole, "model_type"), folderArchitectures)
-  const json = present(whole, "text_config") ? objectAt(whole, "text_config") : whole
+  const json = decoderPart(whole)
+  const architecture = architectureNamed(
+    textIn(readsImages(whole) ? json : whole, "model_type"),
+    folderArchitectures,
+  )
   refuseOthers(json, architecture)
   const known = defaults[architecture]
   const width = countIn(json, "hidden_size", limits.width)
@@ -189,8 +221,11 @@ export const decoderConfig = (whole: Metadata): DecoderConfig => {
 }
 
 /** Whether a folder's config.json names an architecture that the decoder graph implements. */
-export const isKnownArchitecture = (folder: string): boolean =>
-  Object.hasOwn(folderArchitectures, String(readJson(folder, configFile).get("model_type")))
+export const isKnownArchitecture = (folder: string): boolean => {
+  const json = readJson(folder, configFile)
+  const named = readsImages(json) ? decoderPart(json) : json
+  return Object.hasOwn(folderArchitectures, String(named.get("model_type")))
+}
 
 /** Reads a folder's config.json. Throws `ModelFileError`. */
 export const folderConfig = (folder: string): DecoderConfig => {

@@ -77,14 +77,14 @@ const kernels: Readonly<Record<number, ImagePreprocessing["kernel"]>> = {
   3: "cubic",
 }
 
-const kernelOf = (json: Metadata, byDefault: number): ImagePreprocessing["kernel"] => {
+export const kernelOf = (json: Metadata, byDefault: number): ImagePreprocessing["kernel"] => {
   const number = numberOr(json, "resample", byDefault)
   const kernel = kernels[number]
   if (!kernel) throw new Unsupported(`'resample' is ${number}, which this backend doesn't know`)
   return kernel
 }
 
-const isOn = (json: Metadata, key: string, byDefault: boolean): boolean => {
+export const isOn = (json: Metadata, key: string, byDefault: boolean): boolean => {
   const value = json.get(key) ?? byDefault
   if (typeof value !== "boolean") throw new Damaged(`'${key}' is not true or false`)
   return value
@@ -115,14 +115,18 @@ const resizeIn = (size: Metadata): NamedResize => {
   return { mode: "exact", ...sidesIn(size) }
 }
 
-const channels = (json: Metadata, key: string, byDefault: readonly number[]): readonly number[] => {
+export const channels = (
+  json: Metadata,
+  key: string,
+  byDefault: readonly number[],
+): readonly number[] => {
   const values = present(json, key) ? numbersIn(json, key) : byDefault
   if (values.length !== 3 || !values.every(Number.isFinite))
     throw new Damaged(`'${key}' has not a number for each of three channels`)
   return values
 }
 
-const deviations = (json: Metadata, byDefault: readonly number[]): readonly number[] => {
+export const deviations = (json: Metadata, byDefault: readonly number[]): readonly number[] => {
   const values = channels(json, "image_std", byDefault)
   if (values.includes(0)) throw new Damaged("'image_std' has a zero")
   return values
@@ -196,7 +200,7 @@ const preprocessing = (json: Metadata, defaults: PreprocessingDefaults): ImagePr
  * The settings of a folder's image processor, and the file that has them: new folders have one for
  * the processors of all inputs.
  */
-const settingsIn = (folder: string): { readonly path: string; readonly json: Metadata } => {
+export const settingsIn = (folder: string): { readonly path: string; readonly json: Metadata } => {
   const of = (name: string, json: () => Metadata) => ({ path: join(folder, name), json: json() })
   if (existsSync(join(folder, preprocessorFile)))
     return of(preprocessorFile, () => readJson(folder, preprocessorFile))

@@ -129,6 +129,7 @@ const folders: Readonly<Partial<Record<Architecture, TensorNames>>> = { gemma3, 
 const places: readonly (readonly [model: string, head: string])[] = [
   ["language_model.model.", "language_model.lm_head"],
   ["model.language_model.", "lm_head"],
+  ["model.text_model.", "lm_head"],
   ["", "lm_head"],
 ]
 
@@ -149,6 +150,7 @@ export const folderNames = (
     finalNorm: `${model}norm`,
     head,
     layer: (index) => `${model}layers.${index}.`,
-    ignored: /(^|\.)(vision_tower|multi_modal_projector)\.|(^|\.)lm_head\.weight$|\.inv_freq$/,
+    ignored:
+      /(^|\.)(vision_tower|vision_model|multi_modal_projector|connector)\.|(^|\.)lm_head\.weight$|\.inv_freq$/,
   }
 }

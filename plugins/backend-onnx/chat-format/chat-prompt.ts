@@ -11,6 +11,7 @@ import {
 } from "./chat-prompt-layout.ts"
 import { functionOf, type PromptTool } from "./chat-prompt-tools.ts"
 import { type ControlGuard, controlGuard, shieldAll, unusedCharacter } from "./control-guard.ts"
+import { type PromptImages, partsOf, withImages } from "./prompt-images.ts"
 import {
   announcing,
   markersOf,
@@ -32,6 +33,7 @@ export interface PromptRequest {
    */
   readonly schema?: { readonly text: string; readonly isAnnounced: boolean }
   readonly thinking?: boolean
+  readonly images?: PromptImages
 }
 
 /** How an answer to this prompt has to be parsed. */
@@ -72,22 +74,31 @@ const callsIn = (
     })),
   )
 
+/** How texts from outside get through a template. */
+interface Shielding {
+  readonly guard: ControlGuard
+  readonly sign: string
+  readonly takesParts: boolean
+  /** See `PromptImages`. */
+  readonly mark: string | undefined
+}
+
 /**
  * A message as templates read it, with text from outside shielded. Optional keys are left out when
  * empty, because templates test whether they are defined.
  */
 const forTemplate = (
-  guard: ControlGuard,
-  sign: string,
+  { guard, sign, takesParts, mark }: Shielding,
   { role, content, cacheBreakpoints = [], ...more }: LaidOut,
 ): Json => {
   const { reasoning, calls, answers, writtenCalls, tools } = more
   const shielded = guard.shield(withSigns(content, cacheBreakpoints, sign))
+  const text = [shielded, writtenCalls ? callsIn(guard, writtenCalls) : ""]
+    .filter(Boolean)
+    .join("\n")
   return {
     role,
-    content: [shielded, writtenCalls ? callsIn(guard, writtenCalls) : ""]
-      .filter(Boolean)
-      .join("\n"),
+    content: takesParts || (mark && text.includes(mark)) ? partsOf(guard, text, mark) : text,
     ...(tools !== undefined && { tools: guard.shield(tools) }),
     ...(reasoning !== undefined && { reasoning_content: guard.shield(reasoning) }),
     ...(calls && {
@@ -199,11 +210,12 @@ const renderAsk = (
   guard: ControlGuard,
   sign: string,
 ): Rendered => {
-  const { messages, tools = [], schema, thinking = false } = ask
+  const { messages, tools = [], schema, thinking = false, images } = ask
+  const shielding = { guard, sign, takesParts: own.takesParts, mark: images?.mark }
   const attempt = (style: TemplateStyle, place: "system" | "user"): Rendered => {
     const announced = !own.takesSchema && schema?.isAnnounced ? schema.text : undefined
     const laid = withSchema(layOut(style, messages, tools, place), announced).map((message) =>
-      forTemplate(guard, sign, message),
+      forTemplate(shielding, message),
     )
     const shown =
       tools.length && !style.isAnnounced && style.toolsName !== "message"
@@ -269,8 +281,10 @@ export const chatPrompt = async (
   const { rendered, style } = renderAsk(chat, templateStyle(chat.format.template), ask, guard, sign)
   if (typeof rendered !== "string") return rendered
   const { text, reasoning } = withThinking(rendered, style, ask.thinking === true)
+  const pieces = withImages(guard, guard.parse(text), ask.images)
+  if (!pieces) return { refused: "it has no place for all of the images" }
   return {
-    ...(await encode(chat, guard.parse(text), sign)),
+    ...(await encode(chat, pieces, sign)),
     form: { syntax: style.syntax, reasoning, markers: markersIn(style, chat.format.controlTokens) },
   }
 }

@@ -7,6 +7,8 @@
  */
 export interface ControlGuard {
   shield(text: string): string
+  /** A text that no other may follow to form a control token with it. */
+  seal(text: string): string
   /** Rendered text in order: control tokens by id, and text without markers. */
   parse(rendered: string): readonly (number | string)[]
 }
@@ -41,7 +43,8 @@ export const controlGuard = (
   const names = Object.keys(controlTokens).filter((name) => [...name].length > 1)
   // the longest first, as one may be a prefix of another
   names.sort((a, b) => b.length - a.length)
-  if (!names.length) return { shield: (text) => text, parse: (rendered) => [rendered] }
+  const same = (text: string) => text
+  if (!names.length) return { shield: same, seal: same, parse: (rendered) => [rendered] }
   const alternatives = names.map(escaped).join("|")
   // a zero-width lookahead also finds overlapping ones
   const starts = new RegExp(`(?=(?:${alternatives}))(.)`, "gsu")
@@ -51,7 +54,8 @@ export const controlGuard = (
       .split(whole)
       .map((piece, index) => (index % 2 ? controlTokens[piece]! : piece.replaceAll(marker, "")))
       .filter((piece) => piece !== "")
-  return { shield: (text) => text.replaceAll(starts, `$1${marker}`), parse }
+  const shield = (text: string) => text.replaceAll(starts, `$1${marker}`)
+  return { shield, seal: (text) => text + marker, parse }
 }
 
 /** Shields every string in a value, property names included. */

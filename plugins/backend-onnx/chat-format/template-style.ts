@@ -22,6 +22,8 @@ export interface TemplateStyle {
   /** It has a place for the JSON Schema of the answer, the variable `json_schema`. */
   readonly takesSchema: boolean
   readonly thinks: boolean
+  /** It renders contents as lists of parts only: a text alone would be left out. */
+  readonly takesParts: boolean
 }
 
 export const thinkOpen = "<think>"
@@ -39,6 +41,9 @@ const syntaxOf = (template: string): SyntaxName | undefined => {
   if (/\bipython\b/.test(template) && template.includes("parameters")) return "llama"
   return undefined
 }
+
+/** Looks at the type of a content's parts. */
+const ofParts = /(\[['"]type['"]\]|\.type)\s*==\s*['"](text|image)['"]|selectattr\(\s*['"]type['"]/
 
 /** Detected from the template's text, as no other file of a model says how it writes calls. */
 export const templateStyle = (template: string): TemplateStyle => {
@@ -60,6 +65,7 @@ export const templateStyle = (template: string): TemplateStyle => {
     toolsName,
     takesSchema: /\bjson_schema\b/.test(template),
     thinks: template.includes(thinkClose),
+    takesParts: ofParts.test(template) && !/\bis (not )?string\b/.test(template),
   }
 }
 

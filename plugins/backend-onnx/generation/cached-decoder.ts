@@ -1,4 +1,4 @@
-import type { AdapterChoice, DecoderSession } from "../sessions/decoder.ts"
+import type { AdapterChoice, DecoderSession, ForwardPass } from "../sessions/decoder.ts"
 import { KvCache } from "./kv-cache.ts"
 
 const notFinite = () => new Error("the model's keys or values are not finite numbers")
@@ -42,13 +42,19 @@ export class CachedDecoder {
   }
 
   /** The caches are consecutive rows of one bank; each gets the same number of tokens. */
-  private run(caches: readonly KvCache[], ids: ArrayLike<number>, logitsAt: readonly number[]) {
+  private run(
+    caches: readonly KvCache[],
+    ids: ArrayLike<number>,
+    logitsAt: readonly number[],
+    embedded?: ForwardPass["embedded"],
+  ) {
     const rows = caches.length
     const { bank, row } = caches[0]!
     return this.decoder.forward({
       rows,
       count: ids.length / rows,
       ids,
+      ...(embedded && { embedded }),
       pastLens: caches.map((cache) => cache.length),
       long: caches.map((cache) => cache.isLong),
       past: bank.rowsFrom(row, rows),
@@ -65,15 +71,18 @@ export class CachedDecoder {
 
   /**
    * Runs `ids` behind the cached tokens and appends their keys and values. Returns the logits
-   * `[vocabulary]` after the last one if wanted, else an empty array.
+   * `[vocabulary]` after the last one if wanted, else an empty array. `embedded`: rows in place of
+   * tokens, by their index in `ids`.
    */
   async forward(
     cache: KvCache,
     ids: ArrayLike<number>,
     wantsLogits: boolean,
+    embedded?: ForwardPass["embedded"],
   ): Promise<Float32Array> {
     cache.reserve(ids.length)
-    const { logits, fresh } = await this.run([cache], ids, wantsLogits ? [ids.length - 1] : [])
+    const logitsAt = wantsLogits ? [ids.length - 1] : []
+    const { logits, fresh } = await this.run([cache], ids, logitsAt, embedded)
     if (!cache.append(fresh, ids.length)) throw notFinite()
     return logits
   }

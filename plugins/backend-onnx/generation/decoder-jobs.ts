@@ -9,7 +9,10 @@ export interface GenerateRequest {
   readonly kind: "generate"
   /** Whose prefix cache the request reads and writes. */
   readonly owner: string
+  /** Below 0 where `embedded` has a row: a number that is the same for the same row only. */
   readonly promptIds: Int32Array
+  /** Rows that the decoder reads in place of the tokens below 0, in their order. */
+  readonly embedded?: readonly Float32Array[]
   readonly adapter?: AdapterChoice
   /** Where cached prefixes end, in tokens, rising. */
   readonly cacheBreakpoints: readonly number[]

@@ -5,6 +5,7 @@ import { AnswerText, bytesWith } from "./answer-text.ts"
 import { type ConstrainedDecoder, constrainedDecoder } from "./constrained-decoding.ts"
 import type { DecodeRow } from "./decode-banks.ts"
 import type { DecoderEvent, GenerateRequest } from "./decoder-jobs.ts"
+import { EmbeddedRows, tokensOnly } from "./embedded-rows.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { Beginning, Model, ReadPrompt } from "./model.ts"
 import { PromptLookup } from "./prompt-lookup.ts"
@@ -28,6 +29,7 @@ export class GenerateJob implements DecodeRow {
   private readonly model: Model
   private readonly emit: (event: DecoderEvent) => void
   private readonly sampler: Sampler
+  private readonly embedded: EmbeddedRows
   private readonly constrained: ConstrainedDecoder | undefined
   private readonly text: AnswerText
   private readonly spentMs = new Map<Stage, number>([
@@ -61,6 +63,7 @@ export class GenerateJob implements DecodeRow {
       ...(request.adapter && { adapter: request.adapter }),
     })
     this.ids = [...request.promptIds]
+    this.embedded = new EmbeddedRows(request)
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed), request.promptIds)
     if (prompt) this.continueFrom(prompt)
     const { grammar } = request
@@ -107,7 +110,7 @@ export class GenerateJob implements DecodeRow {
 
   /** Draft tokens from earlier occurrences in the text, at most as many as may still be written. */
   draftTokens(): readonly number[] {
-    return this.lookup.draft(this.ids).slice(0, this.left - 1)
+    return tokensOnly(this.lookup.draft(this.ids)).slice(0, this.left - 1)
   }
 
   spent(stage: Stage, durationMs: number): void {
@@ -153,11 +156,8 @@ export class GenerateJob implements DecodeRow {
     const [from, to] = [this.cache.length, this.chunkEnd]
     const isLast = to === promptIds.length
     this.isPromptRead = isLast
-    const logits = await this.model.session.forward(
-      this.cache,
-      promptIds.subarray(from, to),
-      isLast,
-    )
+    const [chunk, rows] = [promptIds.subarray(from, to), this.embedded.within(from, to)]
+    const logits = await this.model.session.forward(this.cache, chunk, isLast, rows)
     if (this.wholeTokens === from && to - from === prefillChunk) this.wholeTokens = to
     if (isLast)
       this.cacheWriteTokens = Math.max(

@@ -1,4 +1,4 @@
-import sharp, { type Metadata, type Sharp } from "sharp"
+import sharp, { type Metadata, type Region, type Sharp } from "sharp"
 import { placementOf } from "../architectures/image-placement.ts"
 import type { ImagePreprocessing, Picture, Size } from "../architectures/image-preprocessing.ts"
 import { firstFrameOf, jpegScans } from "./format-bounds.ts"
@@ -28,8 +28,12 @@ sharp.unblock({
   ],
 })
 
-/** `refused`: what is wrong with the file. */
-export type DecodedImage = Picture | { readonly refused: string }
+/** What is wrong with a file. */
+export interface Refused {
+  readonly refused: string
+}
+
+export type DecodedImage = Picture | Refused
 
 const white = "#ffffff"
 
@@ -50,12 +54,18 @@ const wrongHeader = ({ format, width, height }: Metadata, bytes: Buffer): string
 
 const isWebp = (bytes: Buffer): boolean => bytes.toString("latin1", 8, 12) === "WEBP"
 
+/** The image as it is shown, or a part of it, in sRGB, on white. */
+export const upright = (bytes: Uint8Array, part?: Region): Sharp => {
+  const whole = open(bytes).timeout({ seconds: limitSeconds }).autoOrient()
+  return (part ? whole.extract(part) : whole).flatten({ background: white }).toColourspace("srgb")
+}
+
 const rendered = async (
   bytes: Uint8Array,
   preprocessing: ImagePreprocessing,
-  upright: Size,
+  size: Size,
 ): Promise<Picture> => {
-  const { source, resized, final, left, top } = placementOf(preprocessing, upright)
+  const { source, resized, final, left, top } = placementOf(preprocessing, size)
   const { width, height } = final
   const from = { left: Math.max(0, left), top: Math.max(0, top) }
   const border = { left: Math.max(0, -left), top: Math.max(0, -top) }
@@ -63,12 +73,7 @@ const rendered = async (
     width: Math.min(width - border.left, resized.width - from.left),
     height: Math.min(height - border.top, resized.height - from.top),
   }
-  const pixels = await open(bytes)
-    .timeout({ seconds: limitSeconds })
-    .autoOrient()
-    .extract(source)
-    .flatten({ background: white })
-    .toColourspace("srgb")
+  const pixels = await upright(bytes, source)
     .resize({
       ...resized,
       fit: "fill",
@@ -96,22 +101,28 @@ const reasonOf = ({ message }: Error): string => {
     : "is damaged, or not a PNG, JPEG, WebP or GIF"
 }
 
-/**
- * Decodes the first frame of a PNG, JPEG, WebP or GIF: upright, in sRGB, on white, in the size that
- * a model reads. Sizes are checked before a pixel is decoded.
- */
-export const decodeImage = async (
+/** Gives `read` an image, once its header is fine: the first frame, and its size as it is shown. */
+export const whenImage = async <A>(
   file: Uint8Array,
-  preprocessing: ImagePreprocessing,
-): Promise<DecodedImage> => {
+  read: (bytes: Uint8Array, size: Size) => Promise<A>,
+): Promise<A | Refused> => {
   try {
     const whole = Buffer.from(file.buffer, file.byteOffset, file.byteLength)
     const bytes = isWebp(whole) ? firstFrameOf(whole) : whole
     const header = await open(bytes).metadata()
     const refused = wrongHeader(header, bytes)
     if (refused !== undefined) return { refused }
-    return await rendered(bytes, preprocessing, header.autoOrient)
+    return await read(bytes, header.autoOrient)
   } catch (cause) {
     return { refused: reasonOf(cause as Error) }
   }
 }
+
+/**
+ * Decodes the first frame of a PNG, JPEG, WebP or GIF: upright, in sRGB, on white, in the size that
+ * a model reads. Sizes are checked before a pixel is decoded.
+ */
+export const decodeImage = (
+  file: Uint8Array,
+  preprocessing: ImagePreprocessing,
+): Promise<DecodedImage> => whenImage(file, (bytes, size) => rendered(bytes, preprocessing, size))

@@ -4,7 +4,7 @@ import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import type { ImagePreprocessing, Picture } from "../architectures/image-preprocessing.ts"
 import { inPool } from "../chat-format/pool.ts"
-import type { DecodedImage } from "./decode-image.ts"
+import type { Refused } from "./decode-image.ts"
 import type { DecodeImageInput } from "./decode-image-job.ts"
 
 /** An image file, and its place in the request's input. */
@@ -19,6 +19,17 @@ export interface ImageFile {
  */
 const atOnce = 2
 const decoding = Semaphore.makeUnsafe(atOnce)
+
+/** Runs a job of this folder that decodes an image: what it makes of it, or what is wrong with it. */
+export const decodeInPool = <Input, Image>(
+  workers: Workers,
+  log: Log,
+  job: string,
+  input: Input,
+): Effect.Effect<Image | Refused, ApiError> =>
+  decoding.withPermits(1)(
+    inPool<Input, Image | Refused>(workers, log, job, input, { isLimited: true }),
+  )
 
 /**
  * Returns the pixels of images as a vision tower reads them, decoded in the thread pool. The first
@@ -35,15 +46,10 @@ export const decodeImages = (
     const decoded = yield* Effect.forEach(
       files,
       ({ bytes }) =>
-        decoding.withPermits(1)(
-          inPool<DecodeImageInput, DecodedImage>(
-            workers,
-            log,
-            "../images/decode-image-job",
-            { bytes, preprocessing },
-            { isLimited: true },
-          ),
-        ),
+        decodeInPool<DecodeImageInput, Picture>(workers, log, "../images/decode-image-job", {
+          bytes,
+          preprocessing,
+        }),
       // a request with eight queues no more of them than one with two does
       { concurrency: atOnce },
     )

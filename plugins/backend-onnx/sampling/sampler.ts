@@ -97,7 +97,9 @@ export class Sampler {
   constructor(settings: SamplerSettings, random: Random, promptIds: Iterable<number> = []) {
     this.settings = settings
     this.random = random
-    if ((settings.repetitionPenalty ?? 1) !== 1) this.prompt = new Set(promptIds)
+    // below 0 are rows of images, no tokens
+    if ((settings.repetitionPenalty ?? 1) !== 1)
+      this.prompt = new Set([...promptIds].filter((id) => id >= 0))
   }
 
   /** Applies penalties and bias to `logits` in place. */

@@ -28,8 +28,18 @@ const twice = (pass: ForwardPass): ForwardPass => ({
   rows: 2,
   ids: [pass.ids[0]!, pass.ids[0]!],
   pastLens: [pass.pastLens[0]!, pass.pastLens[0]!],
+  ...(pass.embedded && { embedded: new Map([0, 1].map((row) => [row, pass.embedded!.get(0)!])) }),
   ...(pass.adapters && { adapters: [pass.adapters[0], pass.adapters[0]] }),
 })
+
+/** The rows of tokens, and those that are given. */
+const rowsOf = (embed: Embed, { ids, embedded }: ForwardPass): Float32Array => {
+  if (!embedded?.size) return embed(ids)
+  const x = embed(Array.from(ids, (id, at) => (embedded.has(at) ? 0 : id)))
+  const width = x.length / ids.length
+  for (const [at, row] of embedded) x.set(row, at * width)
+  return x
+}
 
 /**
  * A session of a graph that this backend built: it returns only the new keys and values, so the
@@ -89,21 +99,12 @@ export class BuiltSession implements DecoderSession {
     return first
   }
 
-  private async run({
-    rows,
-    count,
-    ids,
-    pastLens,
-    past,
-    capacity,
-    logitsAt,
-    adapters,
-    long,
-  }: ForwardPass): Promise<DecoderOutput> {
+  private async run(pass: ForwardPass): Promise<DecoderOutput> {
+    const { rows, count, pastLens, past, capacity, logitsAt, adapters, long } = pass
     const { kvHeads, headSize, longAfter = 0 } = this.shape
     // rows of the rotary tables
     const firsts = pastLens.map((length, row) => length + (long?.[row] ? longAfter : 0))
-    const x = this.embed(ids)
+    const x = rowsOf(this.embed, pass)
     const feeds: Record<string, ReturnType<typeof floats>> = {
       x: floats(x, [rows, count, x.length / (rows * count)]),
       position_ids: longs(

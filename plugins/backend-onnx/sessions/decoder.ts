@@ -16,6 +16,8 @@ export interface ForwardPass {
   readonly count: number
   /** `[rows, count]`, row by row. */
   readonly ids: ArrayLike<number>
+  /** Rows `[width]` that are read in place of embedded tokens, by their index in `ids`. */
+  readonly embedded?: ReadonlyMap<number, Float32Array>
   /** `[rows]`: the number of cached tokens of each row, which the new ones follow. */
   readonly pastLens: readonly number[]
   /**

@@ -1,7 +1,9 @@
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { ChatMessage, ChatRequest } from "../../../core/ports/model.ts"
 import type { PromptMessage, PromptRequest } from "../chat-format/chat-prompt.ts"
+import type { PromptImages } from "../chat-format/prompt-images.ts"
 import { callableTools } from "../output/grammar-for.ts"
+import { hasMedia } from "./chat-images.ts"
 
 const cant = (what: string, param: string): ApiError =>
   apiError("unsupported_parameter", `This model can't do ${what}.`, { param })
@@ -10,9 +12,9 @@ const cant = (what: string, param: string): ApiError =>
 export const unsupportedIn = (
   request: ChatRequest,
   adapters: readonly string[],
+  seesImages: boolean,
 ): ApiError | undefined => {
-  if (request.messages.some((message) => message.content.some((part) => part.type !== "text")))
-    return cant("images or other media in messages", "messages")
+  if (hasMedia(request) && !seesImages) return cant("images or other media in messages", "messages")
   const { toolChoice, tools = [] } = request
   if (typeof toolChoice === "object" && !tools.some(({ name }) => name === toolChoice.name))
     return apiError(
@@ -32,19 +34,20 @@ export const unsupportedIn = (
   return undefined
 }
 
-/** Joins the texts of a message, with the offsets at which blocks with a cache breakpoint end. */
-const joined = ({
-  role,
-  content,
-  toolCalls,
-  toolCallId,
-  reasoning,
-}: ChatMessage): PromptMessage => {
+/**
+ * Joins the parts of a message, with `mark` in the place of an image, and the offsets at which
+ * blocks with a cache breakpoint end. Lines divide texts, where no image does.
+ */
+const joined = (
+  { role, content, toolCalls, toolCallId, reasoning }: ChatMessage,
+  mark: string | undefined,
+): PromptMessage => {
   const cacheBreakpoints: number[] = []
   let text = ""
   for (const [index, part] of content.entries()) {
-    if (part.type !== "text") continue
-    text += (index ? "\n" : "") + part.text
+    if (part.type !== "text" && mark === undefined) throw new Error("an image without a place")
+    const isBehindText = part.type === "text" && content[index - 1]?.type === "text"
+    text += (isBehindText ? "\n" : "") + (part.type === "text" ? part.text : mark)
     if (part.cacheBreakpoint) cacheBreakpoints.push(text.length)
   }
   return {
@@ -73,11 +76,17 @@ export const promptRequest = (
   {
     mostSchemaBytes,
     isSchemaAnnounced,
-  }: { readonly mostSchemaBytes: number; readonly isSchemaAnnounced: boolean },
+    images,
+  }: {
+    readonly mostSchemaBytes: number
+    readonly isSchemaAnnounced: boolean
+    readonly images?: PromptImages | undefined
+  },
 ): PromptRequest => {
   const schema = schemaOf(request, mostSchemaBytes)
   return {
-    messages: request.messages.map(joined),
+    messages: request.messages.map((message) => joined(message, images?.mark)),
+    ...(images && { images }),
     ...(schema !== undefined && { schema: { text: schema, isAnnounced: isSchemaAnnounced } }),
     tools: callableTools(request).length
       ? (request.tools ?? []).map(({ name, description, parameters }) => ({

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type {
   ChatEvent,
@@ -24,11 +24,11 @@ import type {
   GenerateRequest,
 } from "../generation/decoder-jobs.ts"
 import { answerEvents } from "../output/answer-events.ts"
-import type { AnswerForm } from "../output/answer-parser.ts"
 import { freshSeed, furtherSeeds } from "../sampling/random.ts"
 import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { type AnswerPlan, planAnswer } from "./answer-plan.ts"
+import { type ChatImages, hasMedia, type ReadImages } from "./chat-images.ts"
 import { promptRequest, unsupportedIn } from "./chat-request.ts"
 import { cpu, digestFor } from "./evidence.ts"
 
@@ -45,6 +45,8 @@ export interface ChatTaskDeps {
    * has a place for it.
    */
   readonly schemaInPrompt: boolean | undefined
+  /** By which the model sees images; undefined: it does not. */
+  readonly images?: ChatImages | undefined
   /** How long a request may wait for a slot. */
   readonly queueWaitMs: number
   readonly workers: Workers
@@ -129,7 +131,12 @@ const numbered = (events: readonly ChatEvent[], answer?: number): readonly ChatE
  * Translates engine events to chat events; meters tokens when they are produced, whether the client
  * reads them or not.
  */
-const translator = (id: ModelId, context: ModelContext, form: AnswerForm, answers: number) => {
+const translator = (
+  id: ModelId,
+  context: ModelContext,
+  { form }: AnswerPlan,
+  { answers, promptIds }: { readonly answers: number; readonly promptIds: Int32Array },
+) => {
   const written = Array.from({ length: answers }, () => ({ events: answerEvents(form), tokens: 0 }))
   let read = {}
   const used = () => ({
@@ -144,7 +151,8 @@ const translator = (id: ModelId, context: ModelContext, form: AnswerForm, answer
         return undefined
       case "prefilled": {
         const { inputTokens, cacheReadTokens, cacheWriteTokens } = event
-        read = { inputTokens, cacheReadTokens, cacheWriteTokens }
+        const imageTokens = promptIds.subarray(0, inputTokens).filter((of) => of < 0).length
+        read = { inputTokens, imageTokens, cacheReadTokens, cacheWriteTokens }
         context.meter(id, usageOf(read))
         return undefined
       }
@@ -166,13 +174,14 @@ const translator = (id: ModelId, context: ModelContext, form: AnswerForm, answer
 /** Returns what renders and tokenizes a request's prompt, in the pool. */
 const makePrompter =
   ({ engine, contextTokens, schemaInPrompt, workers, log }: ChatTaskDeps) =>
-  (request: ChatRequest): Effect.Effect<Prompt, ApiError> =>
+  (request: ChatRequest, images?: ReadImages): Effect.Effect<Prompt, ApiError> =>
     Effect.suspend(() => {
       const { folder } = engine.info
       const asked = promptRequest(request, {
         // a schema takes a quarter of the window at most, at four bytes a token
         mostSchemaBytes: schemaInPrompt === false ? 0 : contextTokens,
         isSchemaAnnounced: schemaInPrompt === true,
+        images: images?.prompt,
       })
       const input: ChatPromptInput = { folder, ...asked, contextTokens }
       const whole = inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input)
@@ -186,7 +195,7 @@ const makePrompter =
 
 /** The chat task of a decoder engine. */
 export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> => {
-  const { id, engine, contextTokens, adapters, queueWaitMs, clock } = deps
+  const { id, engine, contextTokens, adapters, images: sight, queueWaitMs, clock } = deps
   const tokenized = makePrompter(deps)
   const tooLong = (tokens: string, maxTokens: number) =>
     apiError(
@@ -197,11 +206,14 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       },
     )
   const plan = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
-    const refusal = unsupportedIn(request, adapters) ?? wrongBias(request, engine.info.vocabulary)
+    const refusal =
+      unsupportedIn(request, adapters, sight !== undefined) ??
+      wrongBias(request, engine.info.vocabulary)
     if (refusal) return yield* refusal
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
-    const prompt = yield* timedTokenize(clock, context, tokenized(request))
+    const images = sight && hasMedia(request) ? yield* sight.read(request, context) : undefined
+    const prompt = yield* timedTokenize(clock, context, tokenized(request, images))
     if ("tooLong" in prompt) return yield* tooLong(`at least ${prompt.tooLong}`, request.maxTokens)
     if ("refused" in prompt)
       return yield* apiError(
@@ -223,15 +235,18 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       maxTokens,
     )
     context.note?.({ seed: job.seed, ...computedFrom(engine.info, request.adapter, clock) })
-    const run = engine.run(job, {
-      ...wait,
-      account: context.tenant.account,
-      timeoutMs: () => context.deadlineMs - clock.nowMs(),
-      translate: translator(id, context, answer.form, answers),
-    })
+    const runWith = (embedded?: readonly Float32Array[]) =>
+      engine.run(embedded ? { ...job, embedded } : job, {
+        ...wait,
+        account: context.tenant.account,
+        timeoutMs: () => context.deadlineMs - clock.nowMs(),
+        translate: translator(id, context, answer, { answers, promptIds: prompt.ids }),
+      })
+    const run = images ? Stream.unwrap(Effect.map(images.encoded, runWith)) : runWith()
     const planned: ModelPlan<ChatEvent> = {
       bound: usageOf({
         inputTokens,
+        imageTokens: images?.tokens ?? 0,
         cacheReadTokens: cacheBreakpoints.at(-1) ?? 0,
         cacheWriteTokens: cacheBreakpoints.at(-1) ?? 0,
         outputTokens: answers * maxTokens,

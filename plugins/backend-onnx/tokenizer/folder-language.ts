@@ -11,9 +11,17 @@ export const tokenizerFile = "tokenizer.json"
 const tokenizerConfigFile = "tokenizer_config.json"
 const generationFile = "generation_config.json"
 const templateFile = "chat_template.jinja"
+/** Where processors of models that read images had it. */
+const oldTemplateFile = "chat_template.json"
 
 /** Files of tokenizer and chat template; a change of any of them makes another graph. */
-export const languageFiles = [tokenizerFile, tokenizerConfigFile, generationFile, templateFile]
+export const languageFiles = [
+  tokenizerFile,
+  tokenizerConfigFile,
+  generationFile,
+  templateFile,
+  oldTemplateFile,
+]
 
 const maxTokenizerBytes = 128 * 2 ** 20
 
@@ -35,7 +43,8 @@ const tokenText = (config: Metadata, key: string): string => {
 /** The chat template: one, or several by name. */
 const templateIn = (folder: string, config: Metadata): string => {
   if (existsSync(join(folder, templateFile))) return readTextFile(folder, templateFile)
-  const value: unknown = config.get("chat_template")
+  const value: unknown =
+    config.get("chat_template") ?? optionalJson(folder, oldTemplateFile).get("chat_template")
   const named = Array.isArray(value)
     ? (value as readonly unknown[]).find((item) => entry(item, "name") === "default")
     : undefined

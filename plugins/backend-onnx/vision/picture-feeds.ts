@@ -91,7 +91,7 @@ const patchFeeds =
 export const pictureFeeds = ({
   tower,
   preprocessing,
-}: VisionConfig): ((pictures: readonly Picture[]) => Feeds) => {
+}: Pick<VisionConfig, "tower" | "preprocessing">): ((pictures: readonly Picture[]) => Feeds) => {
   const { width, height, resize } = preprocessing
   if (tower.family === "siglip2" && resize.mode === "patches")
     return patchFeeds({ ...resize, grid: tower.grid })

@@ -158,3 +158,35 @@ export const visionTransformer = (
     ? clip(building, tower, tokens, width)
     : siglip(building, tower, tokens)
 }
+
+/** Which of a tower's states a decoder reads. */
+export interface StatesRead {
+  readonly layers: number
+  /** Normalized as the tower's last states are. */
+  readonly isNormed: boolean
+  /** With that of CLIP's own token. */
+  readonly keepsClass: boolean
+}
+
+/** The states of a picture's squares: pixels `[B,3,edge,edge]` to `[B,tokens,width]`. */
+export const squareStates = (
+  building: EncoderBuilding,
+  tower: TransformerConfig,
+  pixels: Value,
+  { layers, isNormed, keepsClass }: StatesRead,
+): Value => {
+  const { graph } = building
+  const { width, grid, family } = tower
+  const [tokens, squares] = [patches(building, tower, pixels), grid * grid]
+  const isClip = family === "clip"
+  const placed = graph.node("Add", [
+    isClip ? withClass(building, tokens, width) : tokens,
+    positions(building, isClip ? squares + 1 : squares, width),
+  ])
+  const x = isClip ? towerNorm(building, "vision_model.pre_layrnorm", placed, tower) : placed
+  const states = towerLayers(building, "vision_model.encoder", x, { ...tower, layers })
+  const read = isNormed ? towerNorm(building, "vision_model.post_layernorm", states, tower) : states
+  if (!isClip || keepsClass) return read
+  const bounds = [graph.ints([1]), graph.ints([squares + 1]), graph.ints([1])]
+  return graph.node("Slice", [read, ...bounds])
+}

@@ -100,7 +100,7 @@ interface Family {
 
 const maxEdge = 1024
 
-const edgeIn = (json: Metadata, byDefault: number): number => {
+export const edgeIn = (json: Metadata, byDefault: number): number => {
   if (countOr(json, "num_channels", 4, 3) !== 3)
     throw new Unsupported("'num_channels' is not 3: this backend reads pictures as RGB")
   return countOr(json, "image_size", maxEdge, byDefault)
@@ -108,7 +108,7 @@ const edgeIn = (json: Metadata, byDefault: number): number => {
 
 // values between -1 and 1
 const halves = { mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5], resample: 3 }
-const stretched = (edge: number): PreprocessingDefaults => ({
+export const stretched = (edge: number): PreprocessingDefaults => ({
   ...halves,
   size: { width: edge, height: edge },
 })
@@ -119,7 +119,7 @@ const efficientNetFamily = (json: Metadata): Family => {
   return { tower: efficientNet(json), edge, width, defaults: stretched(edge) }
 }
 
-const transformer = (
+export const transformer = (
   family: TransformerConfig["family"],
   section: Metadata,
   grid: number,
@@ -130,11 +130,20 @@ const transformer = (
 }
 
 /** Squares on a side of pictures with this edge; pixels beyond the last whole one are not read. */
-const gridOf = (section: Metadata, edge: number, patch: number): number => {
+export const gridOf = (section: Metadata, edge: number, patch: number): number => {
   const grid = Math.floor(edge / countOr(section, "patch_size", maxEdge, patch))
   if (grid < 1) throw new Damaged("'patch_size' is larger than 'image_size'")
   return grid
 }
+
+/** What CLIP's image processor does where the file does not say. */
+export const clipPreprocessing = (edge: number): PreprocessingDefaults => ({
+  size: { shortest_edge: edge },
+  crop: { width: edge, height: edge },
+  mean: [0.48145466, 0.4578275, 0.40821073],
+  std: [0.26862954, 0.26130258, 0.27577711],
+  resample: 3,
+})
 
 const clip = (json: Metadata): Family => {
   const section = towerSection(json, "vision_config")
@@ -143,13 +152,7 @@ const clip = (json: Metadata): Family => {
     tower: transformer("clip", section, gridOf(section, edge, 32)),
     edge,
     width: countOr(json, "projection_dim", maxChannels, 512),
-    defaults: {
-      size: { shortest_edge: edge },
-      crop: { width: edge, height: edge },
-      mean: [0.48145466, 0.4578275, 0.40821073],
-      std: [0.26862954, 0.26130258, 0.27577711],
-      resample: 3,
-    },
+    defaults: clipPreprocessing(edge),
   }
 }
 

@@ -10,9 +10,9 @@ import type { VisionConfig } from "./vision-config.ts"
 export const visionGraphVersion = 1
 
 /** Bytes `[B, edge, edge, 3]` as normalized floats `[B, 3, edge, edge]`. */
-const normalized = (
+export const normalized = (
   { graph }: EncoderBuilding,
-  { preprocessing: { mean, std, rescale } }: VisionConfig,
+  { preprocessing: { mean, std, rescale } }: Pick<VisionConfig, "preprocessing">,
 ): Value => {
   const planes = graph.node("Transpose", ["pixels"], { attributes: { perm: [0, 3, 1, 2] } })
   const perChannel = (values: readonly number[]) =>

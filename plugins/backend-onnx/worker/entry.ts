@@ -4,6 +4,7 @@ import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
 import { openDecoderEngine } from "../generation/open-decoder-engine.ts"
 import { type DeviceSessions, guardSessions, useDevice } from "../onnx/onnx-session.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
+import { openSightEngine } from "../vision/open-sight-engine.ts"
 import { openVisionEngine } from "../vision/open-vision-engine.ts"
 import type { OpenEngine } from "./open-engine.ts"
 import { Outbox } from "./outbox.ts"
@@ -88,6 +89,8 @@ const openAndServe = async (port: EnginePort, spec: EngineSpec): Promise<void> =
       serve(port, await openEncoderEngine(spec, progress), Number.POSITIVE_INFINITY)
     else if (spec.kind === "vision")
       serve(port, await openVisionEngine(spec, progress), Number.POSITIVE_INFINITY)
+    else if (spec.kind === "sight")
+      serve(port, await openSightEngine(spec, progress), Number.POSITIVE_INFINITY)
     else if (spec.kind === "image") serve(port, await openImageEngine(spec, progress), spec.slots)
     else serve(port, await openDecoderEngine(spec, progress), spec.slots)
   } catch (cause) {

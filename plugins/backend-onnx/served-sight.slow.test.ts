@@ -1,0 +1,211 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import OpenAI, { type APIError } from "openai"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { parse, stringify } from "yaml"
+import { startBatch } from "../../testing/batch-client.ts"
+import { askDashboard } from "../../testing/dashboard-client.ts"
+import { brokenImages, plainImage, writtenPng } from "../../testing/images.ts"
+import { type Platform, startPlatform } from "../../testing/platform.ts"
+import { batchReplies } from "./testing/served-chat.ts"
+import { drawnPng, sightedFolder } from "./testing/sighted.ts"
+
+/** Chats with images through the whole server, with tiny models of random weights. */
+const folder = mkdtempSync(join(tmpdir(), "rakit-served-sight-"))
+let platform: Platform
+let client: OpenAI
+let session: string
+let picture: string
+
+const dataUri = (bytes: Buffer) => `data:image/png;base64,${bytes.toString("base64")}`
+
+beforeAll(async () => {
+  const shared = parse(
+    readFileSync(join(import.meta.dirname, "../../config/test.yaml"), "utf8"),
+  ) as { plugins: Record<string, unknown> }
+  const { "../testing/fakes/backend.ts": _, ...plugins } = shared.plugins
+  const model = (id: string, of: string, modalities: readonly string[], contextTokens = 1_024) => ({
+    id,
+    task: "chat",
+    limits: { contextTokens, maxOutputTokens: 64 },
+    modalities,
+    capabilities: ["chat", "vision", "tool_use", "structured_output", "prompt_caching"],
+    price: { input: 1_000_000, output: 2_000_000 },
+    backend: "onnx",
+    sources: [{ url: `file:${sightedFolder(of)}/` }],
+    options: { precision: "fp32", queueWaitMs: 45_000 },
+  })
+  const config = join(folder, "sight.yaml")
+  writeFileSync(
+    config,
+    stringify({
+      ...shared,
+      plugins: { ...plugins, "backend-onnx": { threads: 1 } },
+      models: [
+        model("svc-omni", "idefics3", ["text", "image"]),
+        model("svc-lyt", "llava-siglip", ["text", "image"]),
+        model("svc-blind", "llava-clip", ["text"]),
+        model("svc-short", "idefics3", ["text", "image"], 400),
+      ],
+    }),
+  )
+  platform = await startPlatform({ config, env: { RAKIT_TEST_BATCH_POLL_MS: "100" } })
+  const { url, credentials } = platform
+  client = new OpenAI({ baseURL: `${url}/v1`, apiKey: credentials.api_key, maxRetries: 0 })
+  session = (await askDashboard(url, "/dashboard/login", "", credentials)).token
+  picture = dataUri(await drawnPng(301, 200))
+})
+afterAll(async () => {
+  await platform.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type Content = OpenAI.ChatCompletionContentPart[]
+const image = (url: string): Content[number] => ({ type: "image_url", image_url: { url } })
+const bodyWith = (content: Content, more: object = {}) => ({
+  model: "svc-omni",
+  max_tokens: 8,
+  temperature: 0,
+  messages: [{ role: "user" as const, content }],
+  ...more,
+})
+const question = { type: "text", text: "What is it?" } as const
+const ask = (content: Content, more: object = {}) =>
+  client.chat.completions.create(
+    bodyWith(content, more) as OpenAI.ChatCompletionCreateParamsNonStreaming,
+  )
+const refusalOf = async (work: Promise<unknown>): Promise<APIError> => {
+  const error = await work.then(
+    () => undefined,
+    (cause: unknown) => cause,
+  )
+  if (!(error instanceof OpenAI.APIError)) throw new Error(`no refusal: ${error}`)
+  return error
+}
+const balance = async (): Promise<number> => {
+  const headers = { authorization: `Bearer ${session}` }
+  const reply = await fetch(`${platform.url}/dashboard/me`, { headers })
+  return ((await reply.json()) as { balance_idr: number }).balance_idr
+}
+
+type Usage = OpenAI.CompletionUsage & {
+  readonly prompt_tokens_details: { readonly image_tokens?: number }
+  readonly cost_idr: number
+}
+
+describe("a model that sees", () => {
+  it("says so, counts the image's tokens and charges them as tokens", async () => {
+    const models = (await client.models.list()).data as unknown as readonly object[]
+    expect(models).toMatchObject([
+      { id: "svc-omni", modalities: ["text", "image"] },
+      { id: "svc-lyt", modalities: ["text", "image"] },
+      { id: "svc-blind", modalities: ["text"] },
+      { id: "svc-short", modalities: ["text", "image"] },
+    ])
+    expect(models[0]).toMatchObject({ capabilities: expect.arrayContaining(["vision"]) })
+    const before = await balance()
+    const { usage } = (await ask([image(picture), question])) as { usage?: Usage }
+    expect(usage!.prompt_tokens_details.image_tokens).toBe(28)
+    expect(usage!.prompt_tokens).toBeGreaterThan(28 + 20)
+    const cost = usage!.prompt_tokens + 2 * usage!.completion_tokens
+    expect(usage!.cost_idr).toBe(cost)
+    expect(before - (await balance())).toBeCloseTo(cost, 3)
+    const other = (await ask([question, image(picture)], { model: "svc-lyt" })) as { usage?: Usage }
+    expect(other.usage!.prompt_tokens_details.image_tokens).toBe(9)
+    const plain = (await ask([question])) as { usage?: Usage }
+    expect(plain.usage!.prompt_tokens_details.image_tokens).toBeUndefined()
+  })
+
+  it("gives the same answer whole, streamed, among others and as a line of a batch", async () => {
+    const body = bodyWith([image(picture), question])
+    const whole = await ask([image(picture), question])
+    const { content } = whole.choices[0]!.message
+    const stream = await client.chat.completions.create({ ...body, stream: true })
+    let streamed = ""
+    for await (const { choices } of stream) streamed += choices[0]?.delta.content ?? ""
+    expect(streamed).toBe(content)
+    const other = dataUri(await drawnPng(57, 211))
+    const many = await Promise.all(
+      Array.from({ length: 6 }, (_, i) => ask([image(i % 2 ? other : picture), question])),
+    )
+    for (const [i, { choices }] of many.entries())
+      if (i % 2 === 0) expect(choices[0]!.message.content).toBe(content)
+    const id = await startBatch(client, "/v1/chat/completions", { a: body, b: body })
+    const replies = await batchReplies(client, id)
+    for (const line of ["a", "b"])
+      expect(replies.get(line)!.choices[0]!.message.content).toBe(content)
+  })
+
+  it("calls tools, keeps to schemas and writes several answers beside images", async () => {
+    const parameters = {
+      type: "object",
+      properties: { red: { type: "boolean" } },
+      required: ["red"],
+      additionalProperties: false,
+    }
+    const tools = [{ type: "function", function: { name: "look", parameters } }]
+    const called = await ask([image(picture), question], {
+      tools,
+      tool_choice: "required",
+      max_tokens: 64,
+    })
+    const [call] = called.choices[0]!.message.tool_calls ?? []
+    expect(call).toMatchObject({ function: { name: "look" } })
+    const json_schema = { name: "look", strict: true, schema: parameters }
+    const formed = await ask([image(picture), question], {
+      response_format: { type: "json_schema", json_schema },
+      max_tokens: 64,
+    })
+    expect(JSON.parse(formed.choices[0]!.message.content ?? "")).toEqual({
+      red: expect.any(Boolean),
+    })
+    const { choices } = await ask([image(picture), question], { n: 3, temperature: 1, seed: 3 })
+    expect(choices).toHaveLength(3)
+  })
+})
+
+describe("what is wrong with an image", () => {
+  it("is a 400 with its path, and costs nothing", async () => {
+    const before = await balance()
+    const refused = async (what: string, url: string) => {
+      const error = await refusalOf(ask([question, image(url)]))
+      expect([what, error.status, error.code, error.param]).toEqual([
+        what,
+        400,
+        "invalid_request_error",
+        "messages[0].content[1].image_url.url",
+      ])
+    }
+    for (const [what, bytes] of Object.entries(await brokenImages()))
+      await refused(what, dataUri(bytes))
+    await refused("30,000 x 30,000", dataUri(writtenPng(30_000, 30_000, Buffer.alloc(9))))
+    await refused("text", dataUri(Buffer.from("no image")))
+    await refused("a private address", "https://192.168.0.1/a.png")
+    await refused("nowhere", "https://nothing.invalid/a.png")
+    await refused("25 MB", dataUri(Buffer.alloc(25 * 2 ** 20)))
+    const huge = await refusalOf(ask([image(dataUri(Buffer.alloc(50 * 2 ** 20)))]))
+    expect(huge.status).toBe(413)
+    const many = Array.from({ length: 17 }, () => image(picture))
+    expect(await refusalOf(ask(many))).toMatchObject({
+      status: 400,
+      param: "messages[0].content[16].image_url",
+    })
+    expect(await refusalOf(ask(many.slice(0, 16), { model: "svc-short" }))).toMatchObject({
+      status: 400,
+      code: "context_length_exceeded",
+    })
+    const blind = await refusalOf(ask([image(picture)], { model: "svc-blind" }))
+    expect(blind).toMatchObject({
+      status: 400,
+      code: "unsupported_parameter",
+      message: expect.stringContaining("takes text only, not images"),
+    })
+    expect(await balance()).toBe(before)
+  }, 60_000)
+
+  it("is nothing where it is tiny", async () => {
+    const pixel = dataUri(await plainImage(1, 1, "red").png().toBuffer())
+    expect((await ask([image(pixel), question])).choices).toHaveLength(1)
+  })
+})

@@ -1,0 +1,235 @@
+import { createHash, hash } from "node:crypto"
+import { Effect, Stream } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { ChatMessage, ChatRequest, ModelContext } from "../../../core/ports/model.ts"
+import type { Clock } from "../../../core/services/clock.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { Workers } from "../../../core/services/workers.ts"
+import { makeSingleFlight } from "../../../core/single-flight.ts"
+import type { Picture } from "../architectures/image-preprocessing.ts"
+import { unusedCharacter } from "../chat-format/control-guard.ts"
+import { timed } from "../chat-format/pool.ts"
+import type { PromptImages } from "../chat-format/prompt-images.ts"
+import type { EmbedJobEvent } from "../encoding/embed-job.ts"
+import { decodeInPool } from "../images/decode-images.ts"
+import type { TiledImage } from "../images/decode-tiles.ts"
+import type { DecodeTilesInput } from "../images/decode-tiles-job.ts"
+import type { SightInfo } from "../vision/open-sight-engine.ts"
+import type { VisionJobRequest } from "../vision/vision-job.ts"
+import type { Engine } from "../worker/host.ts"
+import { type EncodedImage, EncodedImages, imageTokens, tilesOf } from "./encoded-images.ts"
+
+export type SightEngine = Engine<VisionJobRequest, EmbedJobEvent, SightInfo>
+
+export interface ChatImagesDeps {
+  readonly engine: SightEngine
+  /** The memory for encoded images. */
+  readonly cacheBytes: number
+  readonly contextTokens: number
+  readonly workers: Workers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** An image of a request: encoded already, or as pixels. */
+interface ReadImage {
+  /** The account and the digest: what is kept is not shared. */
+  readonly key: string
+  readonly digest: Buffer
+  readonly image: EncodedImage | TiledImage
+}
+
+type Grid = Pick<EncodedImage, "rows" | "columns">
+
+/** The images of a request, read and not yet encoded. */
+export interface ReadImages {
+  readonly prompt: PromptImages
+  readonly tokens: number
+  /** Returns what the decoder reads of them, in their order. */
+  readonly encoded: Effect.Effect<readonly Float32Array[], ApiError>
+}
+
+type Media = Extract<ChatMessage["content"][number], { readonly type: "media" }>
+
+const mediaIn = ({ messages }: ChatRequest) =>
+  messages.flatMap(({ content }, m) =>
+    content.flatMap((part, p) =>
+      part.type === "media" ? [{ part, param: `messages[${m}].content[${p}].image_url.url` }] : [],
+    ),
+  )
+
+export const hasMedia = (request: ChatRequest): boolean =>
+  request.messages.some(({ content }) => content.some(({ type }) => type === "media"))
+
+/**
+ * Numbers below 0 in place of an image's tokens, drawn from its digest: the prefix cache then finds
+ * the same image again, and no other.
+ */
+const idsOf = (digest: Buffer, count: number): Int32Array => {
+  const bytes = createHash("shake256", { outputLength: 4 * count })
+    .update(digest)
+    .digest()
+  return Int32Array.from({ length: count }, (_, at) => -1 - (bytes.readUInt32LE(4 * at) >>> 1))
+}
+
+/** Neighbouring texts as one, as they are tokenized. */
+const joined = (parts: readonly (string | Int32Array)[]): readonly (string | Int32Array)[] => {
+  const all: (string | Int32Array)[] = []
+  for (const part of parts) {
+    const last = all.at(-1)
+    if (typeof part === "string" && typeof last === "string") all[all.length - 1] = last + part
+    else all.push(part)
+  }
+  return all
+}
+
+const fake = "<fake_token_around_image>"
+
+/** What stands in the prompt for an image, as the processor of its family writes it. */
+export const promptParts = (
+  { digest, image }: Pick<ReadImage, "digest"> & { readonly image: Grid },
+  { family, tokens }: Pick<SightInfo, "family" | "tokens">,
+): readonly (string | Int32Array)[] => {
+  const ids = idsOf(digest, tilesOf(image) * tokens)
+  const tile = (index: number) => ids.subarray(index * tokens, (index + 1) * tokens)
+  if (family === "llava") return [ids]
+  const { rows, columns } = image
+  const parts: (string | Int32Array)[] = []
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) {
+      const isLast = column === columns - 1
+      const label = `${fake}<row_${row + 1}_col_${column + 1}>`
+      parts.push(label, tile(row * columns + column), ...(isLast ? ["\n"] : []))
+    }
+  const before = rows > 0 ? "\n" : ""
+  return joined([...parts, `${before}${fake}<global-img>`, tile(rows * columns), fake])
+}
+
+const textsIn = ({ messages, tools = [] }: ChatRequest): readonly string[] => [
+  JSON.stringify([
+    tools,
+    messages.map(({ content, ...rest }) => [
+      content.map((part) => (part.type === "text" ? part.text : "")),
+      rest,
+    ]),
+  ]),
+]
+
+/** Returns what decodes an image of a request, unless it is kept. */
+const makeReader =
+  ({ engine, workers, log }: ChatImagesDeps, kept: EncodedImages) =>
+  (part: Media, param: string, context: ModelContext): Effect.Effect<ReadImage, ApiError> =>
+    Effect.gen(function* () {
+      const digest = hash("sha256", part.bytes, "buffer")
+      const { account, mode } = context.tenant
+      const key = JSON.stringify([account, mode, digest.toString("base64")])
+      const known = kept.get(key)
+      if (known) return { key, digest, image: known }
+      const { preprocessing, tiling } = engine.info
+      const input = { bytes: part.bytes, preprocessing, ...(tiling && { tiling }) }
+      const image = yield* decodeInPool<DecodeTilesInput, TiledImage>(
+        workers,
+        log,
+        "../images/decode-tiles-job",
+        input,
+      )
+      if (!("refused" in image)) return { key, digest, image }
+      return yield* apiError("invalid_request_error", `${param}: the image ${image.refused}`, {
+        param,
+      })
+    })
+
+/** Runs the tower over the tiles of an image; returns the rows of all, one after the other. */
+const encode = (
+  { engine, clock }: ChatImagesDeps,
+  tiles: readonly Picture[],
+  context: ModelContext,
+): Effect.Effect<Float32Array, ApiError> => {
+  const vectors = engine.run<Extract<EmbedJobEvent, { readonly type: "vector" }>>(
+    { images: tiles },
+    {
+      account: context.tenant.account,
+      priority: context.priority,
+      waitMs: Number.POSITIVE_INFINITY,
+      timeoutMs: () => context.deadlineMs - clock.nowMs(),
+      translate: (event) => {
+        if (event.type === "vector") return [event]
+        if (event.stage === "prefill") context.time("images", event.durationMs)
+        return undefined
+      },
+    },
+  )
+  return Effect.map(Stream.runCollect(vectors), (all) => {
+    const { tokens, width } = engine.info
+    const embedded = new Float32Array(tiles.length * tokens * width)
+    for (const { index, vector } of all) embedded.set(vector, index * tokens * width)
+    return embedded
+  })
+}
+
+/** Returns what encodes an image, once for all requests that wait for it, and keeps it. */
+const makeEncoder = (deps: ChatImagesDeps, kept: EncodedImages) => {
+  const flights = makeSingleFlight<EncodedImage, ApiError>()
+  return ({ key, image }: ReadImage, context: ModelContext) => {
+    if ("embedded" in image) return Effect.succeed(image)
+    const { tiles, rows, columns } = image
+    const work = Effect.map(encode(deps, tiles, context), (embedded): EncodedImage => {
+      const made = { rows, columns, embedded }
+      kept.keep(key, made)
+      return made
+    })
+    // another request may have encoded it meanwhile
+    return Effect.suspend(() => {
+      const known = kept.get(key)
+      return known ? Effect.succeed(known) : flights.run(key, work)
+    })
+  }
+}
+
+/** Reads the images of chat requests, and encodes them: each of them once while it is kept. */
+export const makeChatImages = (deps: ChatImagesDeps) => {
+  const { engine, cacheBytes, contextTokens, clock } = deps
+  const kept = new EncodedImages(cacheBytes)
+  const readOne = makeReader(deps, kept)
+  const encoded = makeEncoder(deps, kept)
+
+  /**
+   * Decodes the images of a request that are not kept. Fails with 400 and the path of the first that
+   * is no image, or with which they have more tokens than the window.
+   */
+  const read = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
+    const images: ReadImage[] = []
+    let tokens = 0
+    for (const { part, param } of mediaIn(request)) {
+      const one = yield* timed(clock, context, "images", readOne(part, param, context))
+      images.push(one)
+      tokens += imageTokens(one.image, engine.info)
+      if (tokens >= contextTokens)
+        return yield* apiError(
+          "context_length_exceeded",
+          `The images have at least ${tokens} tokens, but the model's window is ${contextTokens} tokens.`,
+          { param },
+        )
+    }
+    const mark = unusedCharacter(textsIn(request))
+    if (mark === undefined)
+      return yield* apiError("invalid_request_error", "Every private-use character is used.", {
+        param: "messages",
+      })
+    const prompt: PromptImages = {
+      mark,
+      token: engine.info.imageToken,
+      parts: images.map((image) => promptParts(image, engine.info)),
+    }
+    const all: ReadImages = {
+      prompt,
+      tokens,
+      encoded: Effect.forEach(images, (image) =>
+        Effect.map(encoded(image, context), ({ embedded }) => embedded),
+      ),
+    }
+    return all
+  })
+  return { read }
+}
+export type ChatImages = ReturnType<typeof makeChatImages>

@@ -1,0 +1,90 @@
+import type { EncoderBuilding } from "../encoding/encoder-model.ts"
+import { activated, dense } from "../encoding/encoder-parts.ts"
+import type { Value } from "../onnx/graph-builder.ts"
+import { Damaged } from "../weights/model-file-error.ts"
+import type { TensorSource } from "../weights/tensor-file.ts"
+import type { Connector, SightConfig } from "./sight-config.ts"
+import { squareStates } from "./transformer-graph.ts"
+import { normalized } from "./vision-graph.ts"
+
+/** Increment it whenever graphs built by earlier versions must be built again. */
+export const sightGraphVersion = 1
+
+const own = "vision_model."
+
+/** What stands before the end of a tensor's name. */
+const prefixBefore = (file: TensorSource, end: string): string => {
+  for (const name of file.names()) if (name.endsWith(end)) return name.slice(0, -end.length)
+  throw new Damaged(`the tensor '${end}' is missing`)
+}
+
+/** The tensors of tower and connector by their short names, wherever the file has them. */
+const shortened = (file: TensorSource, probe: string): TensorSource => {
+  const tower = prefixBefore(file, "embeddings.patch_embedding.weight")
+  const part = prefixBefore(file, probe)
+  const full = (name: string) =>
+    name.startsWith(own) ? tower + name.slice(own.length) : part + name
+  return {
+    path: file.path,
+    names: () => file.names(),
+    has: (name) => file.has(full(name)),
+    tensor: (name) => file.tensor(full(name)),
+    rows: (entry, first, count) => file.rows(entry, first, count),
+    close: () => file.close(),
+  }
+}
+
+/**
+ * Squares of `scale` x `scale` states become one that is as many times as wide: `[B,grid*grid,width]`
+ * to `[B,tokens,width*scale*scale]`.
+ */
+const shuffled = (
+  { graph }: EncoderBuilding,
+  states: Value,
+  { grid, width }: SightConfig["tower"],
+  scale: number,
+): Value => {
+  const reshaped = (value: Value, shape: readonly number[]) =>
+    graph.node("Reshape", [value, graph.ints(shape)])
+  const turned = (value: Value) =>
+    graph.node("Transpose", [value], { attributes: { perm: [0, 2, 1, 3] } })
+  const side = grid / scale
+  const rows = turned(reshaped(states, [-1, grid, side, width * scale]))
+  const squares = turned(reshaped(rows, [-1, side, side, width * scale * scale]))
+  return reshaped(squares, [-1, side * side, width * scale * scale])
+}
+
+const probes: Readonly<Record<Connector["type"], string>> = {
+  shuffle: "connector.modality_projection.proj.weight",
+  mlp: "multi_modal_projector.linear_1.weight",
+}
+
+const connected = (building: EncoderBuilding, config: SightConfig, states: Value): Value => {
+  const { connector, tower, width } = config
+  if (connector.type === "shuffle") {
+    const { scale } = connector
+    const wide = shuffled(building, states, tower, scale)
+    const size = { rows: width, columns: tower.width * scale * scale }
+    return dense(building, "connector.modality_projection.proj", wide, size)
+  }
+  const size = { rows: width, columns: tower.width }
+  const hidden = dense(building, "multi_modal_projector.linear_1", states, size)
+  const active = activated(building, connector.activation, hidden)
+  const square = { rows: width, columns: width }
+  return dense(building, "multi_modal_projector.linear_2", active, square)
+}
+
+/**
+ * The graph by which a chat model sees. In: `pixels [B,edge,edge,3]`, bytes of red, green and blue.
+ * Out: `vectors [B,tokens,width]`, which the decoder reads in place of embedded tokens.
+ */
+export const buildSightGraph = (outer: EncoderBuilding, config: SightConfig): void => {
+  const { graph } = outer
+  const { preprocessing, tower, connector, tokens, width } = config
+  const building = { ...outer, file: shortened(outer.file, probes[connector.type]) }
+  graph.input("pixels", "uint8", ["B", preprocessing.height, preprocessing.width, 3])
+  const pixels = normalized(building, config)
+  const states = squareStates(building, tower, pixels, config.states)
+  const vectors = connected(building, config, states)
+  graph.output("vectors", vectors, "float", ["B", tokens, width])
+}
