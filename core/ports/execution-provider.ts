@@ -20,7 +20,8 @@ export interface Device {
   failure(): string | undefined
   /**
    * Starts an engine in the device's process, which several engines share: imports `entry` there
-   * and calls its `startOnDevice(port, data, sessions)`. Throws when the device is given up.
+   * and calls its `startOnDevice(port, data, sessions)`, where `sessions` opens graphs
+   * (`openSession`) and the device itself for programs in WGSL (`gpu`). Throws when it is given up.
    */
   start(entry: URL, data: unknown): EngineChannel
 }

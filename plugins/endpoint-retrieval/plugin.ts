@@ -7,6 +7,7 @@ import {
   type PluginError,
   provide,
   resolve,
+  resolveAll,
   resolveOptional,
   Tokens,
 } from "../../core/index.ts"
@@ -56,7 +57,11 @@ const openDeps = (
           maxPages: settings.maxPages,
         },
       }),
-      vectors: yield* openVectorStore(base, resolve(container, Tokens.deployment).mode),
+      vectors: yield* openVectorStore(
+        base,
+        resolve(container, Tokens.deployment).mode,
+        resolveAll(container, Tokens.executionProviders),
+      ),
     }
   })
 
@@ -80,7 +85,7 @@ export const plugin = definePlugin<Settings>({
     Tokens.workers,
     Tokens.deployment,
   ],
-  optional: [Tokens.ledger],
+  optional: [Tokens.ledger, Tokens.executionProviders],
   provides: [Tokens.endpoints, Tokens.jobHandlers, Tokens.consistencyChecks],
   migrations,
   commands: [command],

@@ -30,6 +30,12 @@ export const Settings = Schema.Struct({
   leaseMs: or(between(1000, 600_000), 15_000),
   /** `exact`, or `hnsw` of pgvector. */
   index: or(Schema.Literals(["exact", "hnsw"]), "exact"),
+  /**
+   * A provider of devices (`webgpu`): the exact scan of accounts with at least `deviceRows` vectors
+   * begins there.
+   */
+  device: Schema.optionalKey(Schema.NonEmptyString),
+  deviceRows: or(between(1, 10_000_000), 200_000),
   /** Memory of the exact scan for vectors of accounts that asked lately. */
   cacheMb: or(between(16, 4000), 256),
 }).check(

@@ -1,5 +1,5 @@
+import { probe } from "./adapter.ts"
 import { listNodes } from "./node-list.ts"
-import { probe } from "./probe.ts"
 import { serveEngines } from "./serve-engines.ts"
 
 /** A child's program: what it does is its first argument. */

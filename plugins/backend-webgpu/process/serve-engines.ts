@@ -1,3 +1,4 @@
+import { makeGpu } from "./adapter.ts"
 import { nodesOf } from "./node-list.ts"
 import type { FromProcess, ToProcess } from "./protocol.ts"
 import { makeSessions } from "./session.ts"
@@ -46,10 +47,15 @@ const textOf = (cause: unknown): string => (cause instanceof Error ? cause.messa
 export const serveEngines = (): void => {
   const send = (message: FromProcess) => void process.send!(message, () => {})
   const ports = new Map<number, EnginePort>()
-  const sessions = makeSessions({
-    opening: (path) => send({ type: "graph", path, nodes: nodesOf(path) }),
-    lost: (reason) => process.send!({ type: "lost", reason } satisfies FromProcess, end),
-  })
+  const lost = (reason: string) =>
+    void process.send!({ type: "lost", reason } satisfies FromProcess, end)
+  const sessions = {
+    ...makeSessions({
+      opening: (path) => send({ type: "graph", path, nodes: nodesOf(path) }),
+      lost,
+    }),
+    gpu: makeGpu(lost),
+  }
   const start = async ({ engine, entry, data }: Extract<ToProcess, { type: "start" }>) => {
     const port = new EnginePort(engine, send)
     ports.set(engine, port)

@@ -1,5 +1,6 @@
 import { Effect, type Scope } from "effect"
-import { type Deployment, PluginError, type PortError } from "../../../core/index.ts"
+import { type Deployment, type Log, PluginError, type PortError } from "../../../core/index.ts"
+import type { Device, ExecutionProvider } from "../../../core/ports/execution-provider.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { openHalfvecTable } from "./pgvector/halfvec-table.ts"
 import { makeExactStore, makeHnswStore } from "./pgvector/pgvector-store.ts"
@@ -8,9 +9,36 @@ import type { VectorStore } from "./vector-store.ts"
 
 const plugin = "endpoint-retrieval"
 
+/** Looks for the device that the settings name; where there is none, the CPU searches. */
+const deviceFor = (
+  { log, settings }: RetrievalDeps,
+  providers: readonly ExecutionProvider[],
+): Effect.Effect<Device | undefined, PluginError> => {
+  const { device } = settings
+  if (device === undefined) return Effect.succeed(undefined)
+  const provider = providers.find(({ name }) => name === device)
+  if (!provider)
+    return new PluginError({
+      plugin,
+      message: `'device: ${device}' names no provider of devices; a plugin such as backend-webgpu brings one`,
+    })
+  return Effect.catch(provider.device, (reason) =>
+    Effect.sync(() => {
+      onCpu(log, reason)
+      return undefined
+    }),
+  )
+}
+
+const onCpu = (log: Log, reason: string): void =>
+  log.warn("retrieval.device_unused", "the CPU searches vectors, not the device of the settings", {
+    reason,
+  })
+
 const open = (
   deps: RetrievalDeps,
   mode: Deployment["mode"],
+  providers: readonly ExecutionProvider[],
 ): Effect.Effect<VectorStore, PluginError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { database, log, settings } = deps
@@ -20,7 +48,13 @@ const open = (
         plugin,
         message: `'index: hnsw' needs pgvector in the database, but ${why}; 'index: exact' does without`,
       })
-    if (why !== undefined) return yield* openScanStore(deps)
+    // commands search little, and leave the device to the server
+    if (why !== undefined)
+      return yield* openScanStore({
+        ...deps,
+        device: mode === "server" ? yield* deviceFor(deps, providers) : undefined,
+      })
+    if (settings.device !== undefined) onCpu(log, "pgvector keeps and searches them")
     if (settings.index === "exact") return makeExactStore(deps)
     return makeHnswStore(deps, { makesIndices: mode === "server" })
   })
@@ -32,8 +66,9 @@ const open = (
 export const openVectorStore = (
   deps: RetrievalDeps,
   mode: Deployment["mode"],
+  providers: readonly ExecutionProvider[] = [],
 ): Effect.Effect<VectorStore, PluginError, Scope.Scope> =>
-  open(deps, mode).pipe(
+  open(deps, mode, providers).pipe(
     Effect.catchTag("PortError", (cause) =>
       Effect.fail(new PluginError({ plugin, message: cause.message, cause })),
     ),

@@ -1,7 +1,10 @@
 import { Worker } from "node:worker_threads"
+import { Effect } from "effect"
 import { expect, it, vi } from "vitest"
+import type { ExecutionProvider } from "../../../core/ports/execution-provider.ts"
 import { vectorFixture } from "../testing/vector-fixture.ts"
 import { vectorStoreContract } from "../testing/vector-store-contract.ts"
+import { openVectorStore } from "./open-vector-store.ts"
 import { openScanStore } from "./scan-store.ts"
 
 vectorStoreContract("the exact scan", () => vectorFixture(openScanStore))
@@ -9,6 +12,28 @@ vectorStoreContract("the exact scan", () => vectorFixture(openScanStore))
 vectorStoreContract("the exact scan without memory", () =>
   vectorFixture(openScanStore, { cacheMb: 2 / 16 }),
 )
+
+it("a device that no plugin provides is refused, and without one that is provided the CPU searches", async () => {
+  const settings = { device: "webgpu" }
+  const opened = (providers: readonly ExecutionProvider[]) =>
+    vectorFixture((deps, mode) => openVectorStore(deps, mode, providers), settings)
+  await expect(opened([])).rejects.toThrow(/'device: webgpu' names no provider of devices/)
+  const fixture = await opened([{ name: "webgpu", device: Effect.fail("no adapter was found") }])
+  expect(fixture.log.lines).toContainEqual(
+    expect.objectContaining({
+      event: "retrieval.device_unused",
+      fields: { reason: "no adapter was found" },
+    }),
+  )
+  const [tenant, space] = [
+    { account: "acct_1", mode: "live" },
+    { id: "flat", dimensions: 2 },
+  ] as const
+  const vector = Float32Array.from([1, 0])
+  const document = await fixture.add(tenant, space, [vector])
+  expect(await fixture.search({ tenant, space, vector })).toEqual([[document, 0, 1]])
+  await fixture.close()
+})
 
 it("sends the thread with each document its own ranges only, however many there are", async () => {
   const fixture = await vectorFixture(openScanStore, { cacheMb: 0 })

@@ -1,9 +1,10 @@
 import { Effect, type Scope } from "effect"
 import type { PortError } from "../../../core/index.ts"
+import type { Device } from "../../../core/ports/execution-provider.ts"
 import type { RetrievalDeps } from "../deps.ts"
 import { roundedToHalves, toHalves, unitPrefix } from "./half-floats.ts"
 import { BestChunks, type ScoredChunk } from "./scan/best.ts"
-import { rangesByDocument, type ScanQuery } from "./scan/row-index.ts"
+import { rangesByDocument, type ScanQuery } from "./scan/packed-rows.ts"
 import { openScanHost } from "./scan/scan-host.ts"
 import { slabBytes } from "./scan/slabs.ts"
 import { ScanCache } from "./scan-cache.ts"
@@ -35,17 +36,24 @@ const asHits = (hits: readonly ScoredChunk[]): readonly VectorHit[] =>
 
 /**
  * Vectors in a plain column, searched by an exact scan in a thread of its own. The accounts that
- * asked last are in its memory; one that is too large for that is read for each search.
+ * asked last are in its memory; one that is too large for that is read for each search. The scan of
+ * a large one begins on the device.
  */
 export const openScanStore = ({
   database,
   clock,
   log,
   settings,
-}: RetrievalDeps): Effect.Effect<VectorStore, never, Scope.Scope> =>
+  device,
+}: RetrievalDeps & { readonly device?: Device | undefined }): Effect.Effect<
+  VectorStore,
+  never,
+  Scope.Scope
+> =>
   Effect.gen(function* () {
     const slabs = Math.floor((settings.cacheMb * 2 ** 20) / slabBytes)
-    const link = yield* openScanHost(log, { slabs })
+    const data = { slabs, ...(device && { deviceRows: settings.deviceRows }) }
+    const link = yield* openScanHost(log, data, device)
     const read = makePageReader(database)
     const cache = new ScanCache({ database, clock, read, link, slabs })
     const readAll = ({ tenant, space, limit }: VectorQuery, query: ScanQuery) =>

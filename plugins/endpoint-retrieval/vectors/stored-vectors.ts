@@ -2,7 +2,7 @@ import { Effect, Semaphore } from "effect"
 import { sql } from "kysely"
 import type { Database, PortError, Tenant } from "../../../core/index.ts"
 import type { RetrievalTables } from "../tables.ts"
-import { type PackedRows, packedRowBytes } from "./scan/row-index.ts"
+import { type PackedRows, packedRowBytes } from "./scan/packed-rows.ts"
 import type { VectorSpace } from "./vector-store.ts"
 
 /** How often the searched chunks of the tenant changed. */

@@ -1,5 +1,6 @@
 import type { ScoredChunk } from "./best.ts"
-import type { PackedRows, ScanQuery } from "./row-index.ts"
+import type { DeviceNews, ToDevice } from "./device/protocol.ts"
+import type { PackedRows, ScanQuery } from "./packed-rows.ts"
 
 /**
  * What the thread is asked, in order. An index is the vectors of one tenant in one space; `scan`
@@ -10,6 +11,7 @@ export type ToScan =
   | { readonly type: "add"; readonly index: number; readonly packed: PackedRows }
   | { readonly type: "remove"; readonly index: number; readonly documents: readonly number[] }
   | { readonly type: "drop"; readonly index: number }
+  | { readonly type: "device"; readonly news: DeviceNews }
   | SearchMessage
   | ScanMessage
 
@@ -27,7 +29,9 @@ export interface ScanMessage {
   readonly query: ScanQuery
 }
 
-export interface FromScan {
+export type FromScan = ScanAnswer | { readonly toDevice: ToDevice }
+
+export interface ScanAnswer {
   readonly id: number
   /** Undefined where the index was dropped meanwhile. */
   readonly hits: readonly ScoredChunk[] | undefined
@@ -35,4 +39,6 @@ export interface FromScan {
 
 export interface ScanThreadData {
   readonly slabs: number
+  /** Indices of so many rows are searched on a device; absent: none are. */
+  readonly deviceRows?: number
 }

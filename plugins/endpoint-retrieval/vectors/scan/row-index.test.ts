@@ -2,7 +2,8 @@ import fc from "fast-check"
 import { expect, it } from "vitest"
 import { floatOfHalf, roundedToHalves, toHalves, unitPrefix } from "../half-floats.ts"
 import { byRank, type ScoredChunk } from "./best.ts"
-import { packedRowBytes, RowIndex, type ScanQuery, searchPacked } from "./row-index.ts"
+import { packedRowBytes, type ScanQuery, searchPacked } from "./packed-rows.ts"
+import { RowIndex } from "./row-index.ts"
 import { layoutOf, Slabs, slabsOf } from "./slabs.ts"
 
 interface Row {

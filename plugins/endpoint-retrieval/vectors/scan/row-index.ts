@@ -1,55 +1,8 @@
 import { floatOfHalf } from "../half-floats.ts"
 import { BestChunks, Largest, type ScoredChunk } from "./best.ts"
+import { columnBytes, type FirstPass } from "./device/protocol.ts"
+import { Filter, type PackedRows, product, type ScanQuery, unpack } from "./packed-rows.ts"
 import type { Layout, Slabs } from "./slabs.ts"
-
-/** Chunks of a document, `from` and `to` inclusive. */
-export interface ScanRange {
-  readonly document: number
-  readonly from: number
-  readonly to: number
-}
-
-export interface ScanQuery {
-  /** As long as the rows. */
-  readonly vector: Float32Array
-  readonly limit: number
-  readonly nowMs: number
-  /** Absent: all. */
-  readonly ranges?: readonly ScanRange[]
-}
-
-/** The numbers of a chunk and its vector, as they come from the database, one after another. */
-export interface PackedRows {
-  readonly document: number
-  /** Unix ms; from then on the document is not found. */
-  readonly expiresMs: number
-  /** The chunk's index as 4 bytes, big-endian, and halves, little-endian, for each row. */
-  readonly rows: Uint8Array
-}
-
-export const packedRowBytes = (dimensions: number): number => 4 + 2 * dimensions
-
-/** Reads packed rows: the index of each chunk, with its halves, which the next row overwrites. */
-function* unpack(
-  { rows }: PackedRows,
-  dimensions: number,
-): Generator<{ readonly chunk: number; readonly halves: Uint16Array }> {
-  const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength)
-  const halves = new Uint16Array(dimensions)
-  const bytes = new Uint8Array(halves.buffer)
-  const rowBytes = packedRowBytes(dimensions)
-  for (let at = 0; at + rowBytes <= rows.length; at += rowBytes) {
-    bytes.set(rows.subarray(at + 4, at + rowBytes))
-    yield { chunk: view.getInt32(at), halves }
-  }
-}
-
-/** The exact cosine of a query with a stored vector, both of norm 1. */
-const product = (query: Float32Array, halves: Uint16Array, from = 0): number => {
-  let sum = 0
-  for (let i = 0; i < query.length; i++) sum += query[i]! * floatOfHalf[halves[from + i]!]!
-  return sum
-}
 
 /**
  * Writes halves as int8 at `first`. Returns their scale, and the norm of what rounding took.
@@ -73,45 +26,6 @@ const quantize = (halves: Uint16Array, into: Int8Array, first: number) => {
   return { scale, lost: Math.sqrt(squares) }
 }
 
-export const rangesByDocument = (
-  ranges: readonly ScanRange[],
-): ReadonlyMap<number, readonly ScanRange[]> => {
-  const byDocument = new Map<number, ScanRange[]>()
-  for (const range of ranges) {
-    const known = byDocument.get(range.document)
-    if (known) known.push(range)
-    else byDocument.set(range.document, [range])
-  }
-  return byDocument
-}
-
-/** Which chunks of which documents are searched. */
-class Filter {
-  private readonly ranges: ReadonlyMap<number, readonly ScanRange[]> | undefined
-
-  constructor(ranges: readonly ScanRange[] | undefined) {
-    this.ranges = ranges && rangesByDocument(ranges)
-  }
-
-  takes(document: number, chunk: number): boolean {
-    if (!this.ranges) return true
-    return this.ranges.get(document)?.some(({ from, to }) => chunk >= from && chunk <= to) ?? false
-  }
-}
-
-/** Searches packed rows, as an index of them would. */
-export const searchPacked = (packed: PackedRows, query: ScanQuery): readonly ScoredChunk[] => {
-  const { document, expiresMs } = packed
-  const { vector, limit, nowMs, ranges } = query
-  if (expiresMs <= nowMs) return []
-  const filter = new Filter(ranges)
-  const best = new BestChunks(limit)
-  for (const { chunk, halves } of unpack(packed, vector.length))
-    if (filter.takes(document, chunk))
-      best.offer({ document, chunk, score: product(vector, halves) })
-  return best.hits
-}
-
 interface IndexedDocument {
   readonly no: number
   readonly expiresMs: number
@@ -127,8 +41,12 @@ const slack = 1e-5
  */
 export class RowIndex {
   private readonly memory: Slabs
-  private readonly layout: Layout
+  readonly layout: Layout
+  /** Counts them: rows that a device named before one may be others now. */
+  changes = 0
   private readonly slabs: number[] = []
+  /** Slabs, by their place among those of the index. */
+  private readonly changed = new Set<number>()
   private rows = 0
   /** By ordinal, which rows have; removed ones leave a hole, which a later one fills. */
   private readonly documents: (IndexedDocument | undefined)[] = []
@@ -165,6 +83,8 @@ export class RowIndex {
     memory.float32[column + layout.errors / 4] = lost
     memory.int32[column + layout.documents / 4] = ordinal
     memory.int32[column + layout.chunks / 4] = chunk
+    this.changed.add(this.slabs.length - 1)
+    this.changes++
     this.rows++
   }
 
@@ -199,6 +119,8 @@ export class RowIndex {
     copy(layout.halves, 2 * layout.dimensions)
     for (const column of [layout.scales, layout.errors, layout.documents, layout.chunks])
       copy(column, 4)
+    this.changed.add(Math.floor(row / layout.rows))
+    this.changes++
     this.rows--
     if (fromRow === 0) memory.give(this.slabs.pop()!)
   }
@@ -262,10 +184,66 @@ export class RowIndex {
     return { rows, mosts, least: best.least }
   }
 
+  get count(): number {
+    return this.rows
+  }
+
+  allSlabs(): readonly number[] {
+    return this.slabs.map((_, place) => place)
+  }
+
+  /** Slabs with other rows than when this was asked last, in order. */
+  takeChanged(): readonly number[] {
+    const changed = [...this.changed].filter((place) => place < this.slabs.length)
+    this.changed.clear()
+    return changed.sort((a, b) => a - b)
+  }
+
+  /** Copies rows from the first of a slab on, with their columns, as a device keeps them. */
+  copyRows(first: number, count: number, int8: Uint8Array, columns: Uint8Array): void {
+    const { memory, layout } = this
+    const view = new DataView(columns.buffer, columns.byteOffset)
+    for (let row = first; row < first + count; row++) {
+      const [slab, at] = [this.slabOf(row), row % layout.rows]
+      const from = slab + at * layout.stride
+      int8.set(memory.int8.subarray(from, from + layout.stride), (row - first) * layout.stride)
+      const to = (row - first) * columnBytes
+      view.setFloat32(to, memory.float32[(slab + layout.scales) / 4 + at]!, true)
+      view.setFloat32(to + 4, memory.float32[(slab + layout.errors) / 4 + at]!, true)
+      view.setUint32(to + 8, memory.int32[(slab + layout.documents) / 4 + at]!, true)
+    }
+  }
+
+  /** The first pass of a search, for a device. */
+  firstPass({ vector, limit, nowMs }: ScanQuery): FirstPass {
+    const { memory, layout, documents } = this
+    const { scale, lost } = memory.setQuery(vector, layout.stride)
+    const visible = new Uint32Array(Math.max(1, Math.ceil(documents.length / 32)))
+    for (const [ordinal, known] of documents.entries())
+      if (known && known.expiresMs > nowMs) visible[ordinal >> 5]! |= 1 << (ordinal & 31)
+    return {
+      rows: this.rows,
+      query: memory.query(layout.stride),
+      scale,
+      norm: Math.hypot(...vector),
+      lost: lost * 1.01 + slack,
+      visible,
+      limit,
+    }
+  }
+
+  /** The second pass: the best of these rows. */
+  bestOf(rows: Iterable<number>, { vector, limit }: ScanQuery): readonly ScoredChunk[] {
+    const best = new BestChunks(limit)
+    for (const row of rows) best.offer(this.scored(row, vector))
+    return best.hits
+  }
+
   /** Gives all memory back. */
   clear(): void {
     for (const slab of this.slabs) this.memory.give(slab)
     this.slabs.length = 0
+    this.changes++
     this.rows = 0
   }
 }

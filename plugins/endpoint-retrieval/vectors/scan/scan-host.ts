@@ -1,8 +1,17 @@
 import { Worker } from "node:worker_threads"
 import { Effect, type Scope } from "effect"
 import { type Log, PortError } from "../../../../core/index.ts"
+import type { Device } from "../../../../core/ports/execution-provider.ts"
 import type { ScoredChunk } from "./best.ts"
-import type { FromScan, ScanMessage, ScanThreadData, SearchMessage, ToScan } from "./protocol.ts"
+import { DeviceRelay } from "./device-relay.ts"
+import type {
+  FromScan,
+  ScanAnswer,
+  ScanMessage,
+  ScanThreadData,
+  SearchMessage,
+  ToScan,
+} from "./protocol.ts"
 
 /** The most searches that wait for the thread. */
 const maxWaiting = 200
@@ -19,16 +28,14 @@ export class ScanLink {
   private readonly waiting = new Map<number, (hits: Hits) => void>()
   private lastId = 0
 
-  constructor(worker: Worker, log: Log) {
+  constructor(worker: Worker, log: Log, device?: Device) {
     this.worker = worker
-    worker.on("message", ({ id, hits }: FromScan) =>
-      this.settle(
-        id,
-        hits
-          ? Effect.succeed(hits)
-          : Effect.fail(failed("the vectors were given up meanwhile", "busy")),
-      ),
-    )
+    const relay =
+      device && new DeviceRelay(device, log, (news) => this.post({ type: "device", news }))
+    worker.on("message", (message: FromScan) => {
+      if ("toDevice" in message) relay?.send(message.toDevice)
+      else this.answer(message)
+    })
     worker.on("error", (cause) =>
       log.error("retrieval.scan_failed", "the thread that searches vectors failed", {
         reason: cause instanceof Error ? cause.message : String(cause),
@@ -36,9 +43,15 @@ export class ScanLink {
     )
     worker.on("exit", () => {
       this.isAlive = false
+      relay?.close()
       for (const id of [...this.waiting.keys()])
         this.settle(id, Effect.fail(failed("the thread that searches vectors ended")))
     })
+  }
+
+  private answer({ id, hits }: ScanAnswer): void {
+    const given = () => failed("the vectors were given up meanwhile", "busy")
+    this.settle(id, hits ? Effect.succeed(hits) : Effect.fail(given()))
   }
 
   private settle(id: number, hits: Hits): void {
@@ -70,11 +83,13 @@ const entry = import.meta.url.endsWith(".ts") ? "./thread-from-source.mjs" : "./
 
 /**
  * The thread that scans vectors, so that no search holds up other requests. It starts when it is
- * first needed, and again after it failed. Returns its current life.
+ * first needed, and again after it failed. Large indices are searched on the device, if there is
+ * one. Returns its current life.
  */
 export const openScanHost = (
   log: Log,
   data: ScanThreadData,
+  device?: Device,
 ): Effect.Effect<() => ScanLink, never, Scope.Scope> => {
   let worker: Worker | undefined
   let link: ScanLink | undefined
@@ -82,7 +97,7 @@ export const openScanHost = (
     if (link?.isAlive) return link
     // no inherited flags: those of a test runner or a loader are not meant for this thread
     worker = new Worker(new URL(entry, import.meta.url), { workerData: data, execArgv: [] })
-    link = new ScanLink(worker, log)
+    link = new ScanLink(worker, log, device)
     return link
   }
   return Effect.acquireRelease(Effect.succeed(current), () =>

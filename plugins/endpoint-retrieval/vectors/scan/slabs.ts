@@ -96,6 +96,11 @@ export class Slabs {
     return { scale, lost: Math.sqrt(squares) }
   }
 
+  /** The query as `setQuery` wrote it. */
+  query(stride: number): Int32Array {
+    return Int32Array.from(this.int16.subarray(0, stride))
+  }
+
   /** The products of the query with the first `rows` of a slab, divided by the query's scale. */
   products(slab: number, rows: number, { stride, scales }: Layout): Float32Array {
     const out = stride * 2
