@@ -21,6 +21,7 @@ import {
   weightsOf,
 } from "./models-page.ts"
 import { readModel, readyMadeFiles } from "./ready-made.ts"
+import { sightShapes } from "./sight-page.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "rakit-ready-made-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -32,7 +33,7 @@ test("docs/models.md and the lines about memory are what the sources say (npm ru
 
 test("every ready-made model has a shape, a licence and one source of a hub", () => {
   expect(
-    [modelShapes, encoderShapes, imageShapes]
+    [modelShapes, encoderShapes, imageShapes, sightShapes]
       .flatMap((shapes) => Object.keys(shapes))
       .map((name) => `${name}.yaml`)
       .sort(),

@@ -1,0 +1,128 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, it } from "vitest"
+import { folderConfig } from "../architectures/folder-config.ts"
+import { tilePlan } from "../architectures/image-tiling.ts"
+import { sightConfig } from "./sight-config.ts"
+
+const root = mkdtempSync(join(tmpdir(), "rakit-sight-configs-"))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+const folderOf = (config: object, preprocessor: object = {}) => {
+  const folder = mkdtempSync(join(root, "folder-"))
+  writeFileSync(join(folder, "config.json"), JSON.stringify(config))
+  writeFileSync(join(folder, "preprocessor_config.json"), JSON.stringify(preprocessor))
+  return folder
+}
+const read = (config: object, preprocessor?: object) => sightConfig(folderOf(config, preprocessor))
+
+/** What the published file of SmolVLM-256M-Instruct says of its parts. */
+const smolvlm = {
+  model_type: "idefics3",
+  scale_factor: 4,
+  image_token_id: 49_190,
+  tie_word_embeddings: false,
+  text_config: {
+    model_type: "llama",
+    hidden_size: 576,
+    intermediate_size: 1536,
+    num_attention_heads: 9,
+    num_hidden_layers: 30,
+    num_key_value_heads: 3,
+    head_dim: 64,
+    max_position_embeddings: 8192,
+    rope_theta: 100_000,
+    vocab_size: 49_280,
+  },
+  vision_config: { hidden_size: 768, image_size: 512, num_attention_heads: 12, patch_size: 16 },
+}
+const splitting = { size: { longest_edge: 2048 }, max_image_size: { longest_edge: 512 } }
+
+/** LLaVA 1.5 leaves most of its decoder's sizes to the defaults. */
+const llava = {
+  model_type: "llava",
+  image_token_index: 32_000,
+  text_config: { model_type: "llama", max_position_embeddings: 4096, vocab_size: 32_064 },
+  vision_config: {
+    model_type: "clip_vision_model",
+    hidden_size: 1024,
+    image_size: 336,
+    intermediate_size: 4096,
+    num_attention_heads: 16,
+    num_hidden_layers: 24,
+    patch_size: 14,
+  },
+}
+
+describe("how a chat model sees", () => {
+  it("is read from published files", () => {
+    expect(read(smolvlm, splitting)).toMatchObject({
+      tower: { layers: 12, width: 768, feedForward: 3072, grid: 32 },
+      connector: { type: "shuffle", scale: 4 },
+      tokens: 64,
+      width: 576,
+      tiling: { longestEdge: 2048, edge: 512, splits: true, kernel: "lanczos3" },
+      imageToken: 49_190,
+    })
+    expect(read(llava)).toMatchObject({
+      tower: { family: "clip", layers: 24, grid: 24 },
+      states: { layers: 23, isNormed: false, keepsClass: false },
+      connector: { type: "mlp", activation: "gelu" },
+      tokens: 576,
+      width: 4096,
+      imageToken: 32_000,
+    })
+    expect(folderConfig(folderOf(llava))).toMatchObject({
+      architecture: "llama",
+      layers: 32,
+      width: 4096,
+      feedForward: 11_008,
+      vocabulary: 32_064,
+    })
+    expect(read({ model_type: "llama", hidden_size: 8 })).toBeUndefined()
+  })
+
+  it.each<[string, object, object | undefined, RegExp]>([
+    ["a scale", { ...smolvlm, scale_factor: 5 }, splitting, /'scale_factor' 5 does not divide 32/],
+    ["tiles", smolvlm, { max_image_size: { longest_edge: 364 } }, /364 pixels .* reads 512/],
+    ["layers", { ...llava, vision_feature_layer: [-2, -3] }, undefined, /is not one number/],
+    [
+      "a layer",
+      { ...llava, vision_feature_layer: -30 },
+      undefined,
+      /'vision_feature_layer' is -30/,
+    ],
+    ["a strategy", { ...llava, vision_feature_select_strategy: "cls" }, undefined, /is 'cls'/],
+    [
+      "a tower",
+      { ...llava, vision_config: { model_type: "pixtral" } },
+      undefined,
+      /its tower is a 'pixtral'/,
+    ],
+    ["a decoder", { ...llava, text_config: { model_type: "mamba" } }, undefined, /hidden_size/],
+  ])("is refused with the file's name: %s", (_, config, preprocessor, message) => {
+    expect(() => read(config, preprocessor)).toThrow(message)
+    expect(() => read(config, preprocessor)).toThrow(/config\.json/)
+  })
+})
+
+describe("tiles", () => {
+  const tiling = { longestEdge: 2048, edge: 512, splits: true, kernel: "lanczos3" } as const
+  it.each([
+    [640, 480, 3, 4],
+    [480, 640, 4, 3],
+    [1, 1, 4, 4],
+    [65_535, 1, 1, 4],
+    [1, 65_535, 4, 1],
+  ])("of a picture of %i x %i are %i rows of %i", (width, height, rows, columns) => {
+    expect(tilePlan(tiling, { width, height })).toMatchObject({ rows, columns })
+  })
+
+  it("are one where the picture is not divided", () => {
+    const one = { rows: 0, columns: 0, whole: { width: 512, height: 512 } }
+    expect(tilePlan({ ...tiling, splits: false }, { width: 9, height: 900 })).toMatchObject(one)
+    const small = tilePlan({ ...tiling, longestEdge: 512 }, { width: 90, height: 90 })
+    expect(small).toMatchObject(one)
+  })
+})
