@@ -24,13 +24,21 @@ const run = (database: Database, query: ReturnType<typeof sql>) =>
 const hourMs = 3_600_000
 const lastMs = Math.floor(Date.now() / hourMs) * hourMs
 
-const rupiah = { output: "0", cacheRead: "0", cacheWrite: "0", image: "0", searchUnit: "0" }
+const rupiah = {
+  output: "0",
+  cacheRead: "0",
+  cacheWrite: "0",
+  image: "0",
+  audioSecond: "0",
+  searchUnit: "0",
+}
 const used = {
   cacheReadTokens: 0,
   cacheWriteTokens: 0,
   outputTokens: 50,
   reasoningTokens: 0,
   images: 0,
+  audioSeconds: 0,
   searchUnits: 0,
 }
 

@@ -3,7 +3,13 @@ import { describe, expect, it } from "vitest"
 import { costOf, freePrice, parsePrice, priceTag, worstCostOf } from "./pricing.ts"
 import { type Usage, usageOf } from "./usage.ts"
 
-const price = parsePrice({ input: 15_000, output: 60_000, image: 25, searchUnit: 2.5 })
+const price = parsePrice({
+  input: 15_000,
+  output: 60_000,
+  image: 25,
+  audioSecond: 0.1,
+  searchUnit: 2.5,
+})
 const cost = (usage: Partial<Usage>, factor?: number) =>
   costOf(() => price, { m: usageOf(usage) }, factor)
 
@@ -13,6 +19,7 @@ describe("the cost of a call", () => {
     expect(cost({ outputTokens: 1_000_000 })).toBe(60_000_000_000n)
     expect(cost({ images: 2 })).toBe(50_000_000n)
     expect(cost({ searchUnits: 1 })).toBe(2_500_000n)
+    expect(cost({ audioSeconds: 61 })).toBe(6_100_000n)
     expect(cost({})).toBe(0n)
   })
 
@@ -60,6 +67,7 @@ const usages = fc
     outputTokens: count,
     reasoningTokens: count,
     images: fc.nat(8),
+    audioSeconds: fc.nat(90),
     searchUnits: fc.nat(2),
   })
   .map(usageOf)
@@ -89,6 +97,7 @@ it("of a bound covers whatever stays below it, whether or not the cache helps, a
           cacheWriteTokens,
           outputTokens: least("outputTokens"),
           images: least("images"),
+          audioSeconds: least("audioSeconds"),
           searchUnits: least("searchUnits"),
         })
         const used = costOf(() => prices, { m: below }, factor)
@@ -118,6 +127,7 @@ it("writes the prices that stay with a call as exact decimals", () => {
         cacheRead: "0.0000001",
         cacheWrite: "0.00000125",
         image: "750",
+        audioSecond: "0",
         searchUnit: "0",
       },
     },

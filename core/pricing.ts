@@ -2,7 +2,7 @@ import { formatDecimal, type Micros, parseRupiah } from "./money.ts"
 import type { Usage, UsageByModel } from "./usage.ts"
 
 /**
- * List prices of one model in nano-rupiah, for a million tokens, an image, a search unit. In this
+ * List prices of one model in nano-rupiah, for a million tokens, an image, a second of audio, a search unit. In this
  * unit 0.1 and 1.25 times a price are whole numbers.
  * @see parsePrice for the units of the config file
  */
@@ -12,6 +12,7 @@ export interface Price {
   readonly cacheRead: bigint
   readonly cacheWrite: bigint
   readonly image: bigint
+  readonly audioSecond: bigint
   readonly searchUnit: bigint
 }
 
@@ -25,7 +26,8 @@ const nanos = (rupiah: number | undefined): bigint => parseRupiah(String(rupiah 
 
 /**
  * Config: `input`, `output`, `cacheRead` (0.1 x input by default), `cacheWrite` (1.25 x input) in
- * Rp per 1M tokens, `image` in Rp per image, `searchUnit` in Rp per search unit.
+ * Rp per 1M tokens, `image` in Rp per image, `audioSecond` in Rp per second of
+ * audio, `searchUnit` in Rp per search unit.
  */
 export const parsePrice = (price: { readonly [K in keyof Price]?: number | undefined }): Price => {
   const input = nanos(price.input)
@@ -35,6 +37,7 @@ export const parsePrice = (price: { readonly [K in keyof Price]?: number | undef
     cacheRead: price.cacheRead === undefined ? input / 10n : nanos(price.cacheRead),
     cacheWrite: price.cacheWrite === undefined ? (input * 5n) / 4n : nanos(price.cacheWrite),
     image: nanos(price.image),
+    audioSecond: nanos(price.audioSecond),
     searchUnit: nanos(price.searchUnit),
   }
 }
@@ -43,7 +46,7 @@ export const freePrice: Price = parsePrice({})
 
 /**
  * Prices and factor in force at a call's admission, in Rp as plain decimals, exact: per 1M tokens,
- * per image, per search unit.
+ * per image, per second of audio, per search unit.
  */
 export interface PriceTag {
   readonly factor: number
@@ -81,10 +84,11 @@ const femtoCost = (price: Price, usage: Usage): bigint => {
     read * price.cacheRead +
     write * price.cacheWrite +
     count(usage.outputTokens) * price.output
-  return (
-    tokens +
-    (count(usage.images) * price.image + count(usage.searchUnits) * price.searchUnit) * 1_000_000n
-  )
+  const units =
+    count(usage.images) * price.image +
+    count(usage.audioSeconds) * price.audioSecond +
+    count(usage.searchUnits) * price.searchUnit
+  return tokens + units * 1_000_000n
 }
 
 /**

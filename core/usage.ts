@@ -12,6 +12,7 @@ export interface Usage {
   readonly outputTokens: number
   readonly reasoningTokens: number
   readonly images: number
+  readonly audioSeconds: number
   readonly searchUnits: number
 }
 
@@ -26,6 +27,7 @@ export const noUsage: Usage = {
   outputTokens: 0,
   reasoningTokens: 0,
   images: 0,
+  audioSeconds: 0,
   searchUnits: 0,
 }
 

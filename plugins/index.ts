@@ -20,6 +20,7 @@ export const builtinPlugins: Readonly<Record<string, Load>> = {
   chaos: () => import("./chaos/plugin.ts"),
   dashboard: () => import("./dashboard/plugin.ts"),
   "database-postgres": () => import("./database-postgres/plugin.ts"),
+  "endpoint-audio": () => import("./endpoint-audio/plugin.ts"),
   "endpoint-batches": () => import("./endpoint-batches/plugin.ts"),
   "endpoint-chat": () => import("./endpoint-chat/plugin.ts"),
   "endpoint-embeddings": () => import("./endpoint-embeddings/plugin.ts"),

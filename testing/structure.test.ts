@@ -126,7 +126,7 @@ describe("the whole", () => {
     ).toEqual([])
   })
 
-  it("has a core of under 2,750 lines of code; docstrings are asked for, so they don't count", () => {
+  it("has a core of under 2,800 lines of code; docstrings are asked for, so they don't count", () => {
     const core = sources.filter(({ path }) => path.startsWith("core/") && !isTest(path))
     const lines = core.reduce(
       (sum, { text }) =>
@@ -139,7 +139,7 @@ describe("the whole", () => {
     expect(
       lines,
       "lines of core/ without tests and testing/; what is not needed by every deployment belongs into a plugin",
-    ).toBeLessThan(2750)
+    ).toBeLessThan(2800)
   })
 })
 

@@ -4,6 +4,7 @@ import type { ApiError } from "../errors.ts"
 import type { Json } from "../json.ts"
 import type { CallId, ModelId } from "../services/ids.ts"
 import type { Usage } from "../usage.ts"
+import type { TranscribeEvent, TranscribeRequest } from "./audio.ts"
 import type { ImageEvent, ImageSetting } from "./image.ts"
 
 /** Per-call context that the call path passes to a model. */
@@ -42,6 +43,7 @@ export interface Tasks {
   readonly embed: Task<EmbedRequest, EmbedEvent>
   readonly rerank: Task<RerankRequest, RerankEvent>
   readonly image: Task<ImageRequest, ImageEvent>
+  readonly transcribe: Task<TranscribeRequest, TranscribeEvent>
 }
 export type TaskName = keyof Tasks
 

@@ -3,7 +3,7 @@ import { fakeEntry } from "../../testing/index.ts"
 import { parsePrice } from "../pricing.ts"
 import { servedModel } from "./model-entry.ts"
 
-const price = parsePrice({ input: 8, output: 32, image: 25, searchUnit: 2 })
+const price = parsePrice({ input: 8, output: 32, image: 25, audioSecond: 3, searchUnit: 2 })
 const chat = fakeEntry("chat", {
   contextTokens: 49_152,
   maxOutputTokens: 16_384,
@@ -19,7 +19,7 @@ it("serves what config promises, as far as the model can do it", () => {
     maxOutputTokens: 8_192,
     modalities: ["text"],
     capabilities: ["chat", "tool_use"],
-    price: { ...price, image: 0n, searchUnit: 0n },
+    price: { ...price, image: 0n, audioSecond: 0n, searchUnit: 0n },
   })
   expect(servedModel(chat, { contextTokens: 200_000, ...abilities })).toMatchObject({
     contextTokens: 49_152,
@@ -33,14 +33,14 @@ it("promises nothing beside the task of a model that is not known yet", () => {
     maxOutputTokens: 0,
     modalities: ["text"],
     capabilities: ["chat"],
-    price: { ...price, cacheRead: 0n, cacheWrite: 0n, image: 0n, searchUnit: 0n },
+    price: { ...price, cacheRead: 0n, cacheWrite: 0n, image: 0n, audioSecond: 0n, searchUnit: 0n },
   })
 })
 
 it("has no price for what the model lacks", () => {
   const text = { contextTokens: 256, modalities: ["text"], capabilities: [] }
   const seeing = { ...text, modalities: ["text", "image"] }
-  const priceOf = (task: "embed" | "rerank" | "image", abilities = text) =>
+  const priceOf = (task: "embed" | "rerank" | "image" | "transcribe", abilities = text) =>
     Object.entries(servedModel(fakeEntry(task, { price }), abilities).price)
       .filter(([, nano]) => nano > 0n)
       .map(([what]) => what)
@@ -48,4 +48,5 @@ it("has no price for what the model lacks", () => {
   expect(priceOf("embed", seeing)).toEqual(["input", "image"])
   expect(priceOf("rerank")).toEqual(["input", "searchUnit"])
   expect(priceOf("image")).toEqual(["image"])
+  expect(priceOf("transcribe")).toEqual(["audioSecond"])
 })

@@ -63,6 +63,7 @@ const ownCapability: Readonly<Record<TaskName, string>> = {
   embed: "embeddings",
   rerank: "rerank",
   image: "image_generation",
+  transcribe: "transcription",
 }
 
 /** While nothing is known of the model, nothing is served. */
@@ -72,11 +73,12 @@ const servedPrice = ({ task, price }: ModelEntry, abilities: ModelAbilities): Pr
   const where = (fits: boolean, nano: bigint) => (fits ? nano : 0n)
   const isCaching = task === "chat" && abilities.capabilities.includes("prompt_caching")
   return {
-    input: where(task !== "image", price.input),
+    input: where(task !== "image" && task !== "transcribe", price.input),
     output: where(task === "chat", price.output),
     cacheRead: where(isCaching, price.cacheRead),
     cacheWrite: where(isCaching, price.cacheWrite),
     image: where(task === "image" || abilities.modalities.includes("image"), price.image),
+    audioSecond: where(task === "transcribe", price.audioSecond),
     searchUnit: where(task === "rerank", price.searchUnit),
   }
 }

@@ -91,6 +91,18 @@ it("images.js lists pictures by how near they are to a text", async () => {
   expect(lines.at(-1)).toMatch(/^\(9 images, Rp225\.\d+\)$/)
 })
 
+it("transcribe.js says what is heard as it comes, or writes captions", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "rakit-clients-"))
+  const file = join(folder, "speech.wav")
+  // two seconds of silence: 8,000 samples a second, of 8 bits
+  const head = Buffer.from("524946460000000057415645666d742010000000", "hex")
+  const format = Buffer.from("01000100401f0000401f00000100080064617461803e0000", "hex")
+  writeFileSync(file, Buffer.concat([head, format, Buffer.alloc(16_000, 128)]))
+  expect(await run("transcribe.js", file)).toBe("Halo dunia.\n(2 s, Rp3)\n")
+  expect(await run("transcribe.js", file, "srt")).toMatch(/^1\n00:00:00,000 --> .*\nHalo\n\n2\n/)
+  rmSync(folder, { recursive: true })
+})
+
 it("rerank.js lists the best document first, and gets objects back", async () => {
   const lines = (await run("rerank.js")).trim().split("\n")
   expect(lines).toHaveLength(4)

@@ -75,7 +75,7 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
   } satisfies LoadedModel<"embed">
 })
 
-const openers: Readonly<Record<TaskName, OpenEntry>> = {
+const openers: Readonly<Record<keyof typeof entryOptions, OpenEntry>> = {
   chat: openChat,
   rerank: openRerank,
   embed: openEmbed,
@@ -110,11 +110,11 @@ const openModel = (deps: OnnxDeps): Backend["open"] => {
       Effect.tap(engineOf(...args), ({ engine }) =>
         Effect.sync(() => void engines.push(engine as never)),
       )) as EngineOf
-    const opened = openers[request.task](deps, watched, request) as Effect.Effect<
-      LoadedModel<T>,
-      ApiError,
-      Scope.Scope
-    >
+    const opened = openers[request.task as keyof typeof openers](
+      deps,
+      watched,
+      request,
+    ) as Effect.Effect<LoadedModel<T>, ApiError, Scope.Scope>
     return deps.provider ? Effect.map(opened, (loaded) => onItsDevice(loaded, engines)) : opened
   }
 }

@@ -155,7 +155,8 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** Returns what is wrong with an entry's options, `undefined` when nothing is. */
 export const wrongOptions = (task: TaskName, options: Json): string | undefined => {
-  const decoded = Schema.decodeUnknownResult(entryOptions[task] as Schema.Codec<unknown, unknown>, {
+  const own = entryOptions[task as keyof typeof entryOptions] as Schema.Codec<unknown, unknown>
+  const decoded = Schema.decodeUnknownResult(own, {
     errors: "all",
     onExcessProperty: "error",
   })(options ?? {})

@@ -1,5 +1,6 @@
 import { Effect, type Scope } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
+import type { TranscribeEvent, TranscribeRequest } from "../../core/ports/audio.ts"
 import type { ImageEvent } from "../../core/ports/image.ts"
 import type {
   Backend,
@@ -24,6 +25,7 @@ import { openRemoteModel, type RemoteModel, type RemoteServices } from "./remote
 import { makeEmbedTask } from "./tasks/embed-task.ts"
 import { makeImageTask } from "./tasks/image-task.ts"
 import { makeRerankTask } from "./tasks/rerank-task.ts"
+import { makeTranscribeTask } from "./tasks/transcribe-task.ts"
 import type { Probed } from "./upstream/probe.ts"
 
 export interface RemoteDeps {
@@ -197,11 +199,29 @@ const openImage: Opener = (model, services, probed) => {
   } as LoadedModel<TaskName>
 }
 
+const openTranscribe: Opener = (model, services) => {
+  const chain = { id: model.id, task: "transcribe" as const, chain: model.options.fallback }
+  const fallback = makeFallback<"transcribe", TranscribeRequest, TranscribeEvent>(
+    chain,
+    services,
+    (request) => request,
+  )
+  return {
+    ...shapeOf(model),
+    task: makeTranscribeTask(model, fallback),
+    servedBy: servedBy(model),
+    get servedAt() {
+      return servedAt(model)
+    },
+  } as LoadedModel<TaskName>
+}
+
 const openers: Partial<Record<TaskName, Opener>> = {
   chat: openChat,
   embed: openEmbed,
   rerank: openRerank,
   image: openImage,
+  transcribe: openTranscribe,
 }
 
 const openModel = (deps: RemoteDeps, request: OpenRequest) =>
@@ -226,7 +246,7 @@ const openModel = (deps: RemoteDeps, request: OpenRequest) =>
 /** Models that OpenAI-compatible servers serve. */
 export const makeRemoteBackend = (deps: RemoteDeps): Backend => ({
   name: "remote",
-  tasks: ["chat", "embed", "rerank", "image"],
+  tasks: ["chat", "embed", "rerank", "image", "transcribe"],
   check: (task, options) => {
     const decoded = decodeOptions(task, options)
     return typeof decoded === "string" ? decoded : undefined

@@ -8,6 +8,7 @@ import {
   imageModelContract,
   type OpenedModel,
   rerankModelContract,
+  transcribeModelContract,
 } from "../../testing/contracts/model.ts"
 import { contextOf, openRemote } from "./testing/open-remote.ts"
 import { openRakitUpstream } from "./testing/rakit-upstream.ts"
@@ -33,6 +34,7 @@ chatModelContract("a chat model of another Rakit", opened("chat"))
 embedModelContract("an embedding model of another Rakit", opened("embed"))
 rerankModelContract("a rerank model of another Rakit", opened("rerank"))
 imageModelContract("an image model of another Rakit", opened("image"))
+transcribeModelContract("a transcription model of another Rakit", opened("transcribe"))
 
 it.each(["embed", "rerank"] as const)(
   "an own count agrees with another Rakit's: %s",

@@ -34,6 +34,7 @@ export const features = [
   "instruction",
   "max_tokens_per_doc",
   "max_chunks_per_doc",
+  "verbose_json",
   ...imageFeatures,
 ] as const
 export type Feature = (typeof features)[number]
@@ -107,6 +108,7 @@ const openai = [
   "tool_choice",
   "parallel_tool_calls",
   "images",
+  "verbose_json",
 ] as const satisfies readonly Feature[]
 const sampling = ["top_k", "min_p", "repetition_penalty"] as const satisfies readonly Feature[]
 

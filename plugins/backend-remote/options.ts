@@ -140,12 +140,18 @@ const ImageOptions = Schema.Struct({
   firstByteTimeoutMs: ms(50, 3_600_000, 600_000, "How long a picture may take."),
 })
 
+const TranscribeOptions = Schema.Struct({
+  ...untold,
+  firstByteTimeoutMs: ms(50, 3_600_000, 600_000, "How long a transcription may take."),
+})
+
 /** Schemas of a model entry's `options`, by task. */
 const entryOptions: Partial<Record<TaskName, Schema.Top>> = {
   chat: ChatOptions,
   embed: EmbedOptions,
   rerank: RerankOptions,
   image: ImageOptions,
+  transcribe: TranscribeOptions,
 }
 export type SharedOptions = typeof RerankOptions.Type
 export type RemoteOptions = SharedOptions &

@@ -14,11 +14,13 @@ const toPricing = (price: Price): Model["pricing"] => ({
   ...(price.cacheRead > 0n && { cache_read_idr: shown(price.cacheRead) }),
   ...(price.cacheWrite > 0n && { cache_write_idr: shown(price.cacheWrite) }),
   ...(price.image > 0n && { image_idr: shown(price.image) }),
+  ...(price.audioSecond > 0n && { audio_second_idr: shown(price.audioSecond) }),
   ...(price.searchUnit > 0n && { search_unit_idr: shown(price.searchUnit) }),
 })
 
-const pricingModel = ({ searchUnit, input, output, image }: Price): string => {
+const pricingModel = ({ searchUnit, audioSecond, input, output, image }: Price): string => {
   if (searchUnit > 0n) return "per_search_unit"
+  if (audioSecond > 0n) return "per_audio_second"
   if (input > 0n || output > 0n) return "per_token"
   return image > 0n ? "per_image" : "free"
 }

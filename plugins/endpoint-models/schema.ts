@@ -41,6 +41,7 @@ export const Model = Schema.Struct({
     cache_read_idr: rupiah("1M tokens read from the prompt cache"),
     cache_write_idr: rupiah("1M tokens written to the prompt cache"),
     image_idr: rupiah("image"),
+    audio_second_idr: rupiah("second of audio"),
     search_unit_idr: rupiah("search unit"),
   }),
 }).annotate({ identifier: "Model" })

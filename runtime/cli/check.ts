@@ -55,6 +55,7 @@ const meters = (price: Price): string =>
     price.input > 0n && `input Rp${formatDecimal(price.input, 9)}/1M`,
     price.output > 0n && `output Rp${formatDecimal(price.output, 9)}/1M`,
     price.image > 0n && `image Rp${formatDecimal(price.image, 9)}`,
+    price.audioSecond > 0n && `audio second Rp${formatDecimal(price.audioSecond, 9)}`,
     price.searchUnit > 0n && `search unit Rp${formatDecimal(price.searchUnit, 9)}`,
   ]
     .filter(Boolean)

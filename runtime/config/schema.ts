@@ -51,6 +51,7 @@ const PriceConfig = Schema.Struct({
     description: "Rp per 1M tokens written to the prompt cache; 1.25 x input by default",
   }),
   image: Schema.optionalKey(rupiah).annotate({ description: "Rp per image" }),
+  audioSecond: Schema.optionalKey(rupiah).annotate({ description: "Rp per second of audio" }),
   searchUnit: Schema.optionalKey(rupiah).annotate({ description: "Rp per search unit" }),
 })
 
@@ -60,7 +61,7 @@ export const ModelConfig = Schema.Struct({
       message: "must be 1 to 100 letters, digits or . _ : / -",
     }),
   ),
-  task: Schema.Literals(["chat", "embed", "rerank", "image"]),
+  task: Schema.Literals(["chat", "embed", "rerank", "image", "transcribe"]),
   tier: withDefault(Schema.String, "standard"),
   description: withDefault(Schema.String, ""),
   ownedBy: withDefault(Schema.String, "rakit"),

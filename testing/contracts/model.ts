@@ -13,3 +13,4 @@ export {
 } from "./model/fixture.ts"
 export { imageModelContract } from "./model/image.ts"
 export { rerankModelContract } from "./model/rerank.ts"
+export { transcribeModelContract } from "./model/transcribe.ts"

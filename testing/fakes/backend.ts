@@ -7,6 +7,7 @@ import { fakeChatModel } from "./chat-model.ts"
 import { fakeEmbedModel } from "./embed-model.ts"
 import { fakeImageModel } from "./image-model.ts"
 import { fakeRerankModel } from "./rerank-model.ts"
+import { fakeTranscribeModel } from "./transcribe-model.ts"
 
 /**
  * `broken`: the model can't be opened. `stepMs`: how long each token takes. `atOnce`: the whole
@@ -42,6 +43,7 @@ const modelOf = ({
   }
   const entry = { ...pace.entry, modalities: ["text", "image"] }
   if (task === "chat") return fakeChatModel({ ...pace, entry }).loaded
+  if (task === "transcribe") return fakeTranscribeModel(pace).loaded as LoadedModel
   if (task === "image") return fakeImageModel(pace).loaded as LoadedModel
   return (
     task === "embed"
@@ -52,7 +54,7 @@ const modelOf = ({
 
 const backend: Backend = {
   name: "fake",
-  tasks: ["chat", "embed", "rerank", "image"],
+  tasks: ["chat", "embed", "rerank", "image", "transcribe"],
   check: (_, options) =>
     Schema.is(Options)(options) ? undefined : "they are not those of the fake backend",
   describe: (request) => Effect.sync(() => modelOf(request)),

@@ -41,6 +41,13 @@ const defaults: Record<
     capabilities: ["image_generation"],
     price: parsePrice({ image: 750 }),
   },
+  transcribe: {
+    id: "svc-dengar",
+    contextTokens: 448,
+    maxOutputTokens: 0,
+    capabilities: ["transcription"],
+    price: parsePrice({ audioSecond: 1.5 }),
+  },
 }
 
 /** A catalogue entry with list prices; `more` overrides. */

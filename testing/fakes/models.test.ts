@@ -7,11 +7,13 @@ import {
   embedModelContract,
   imageModelContract,
   rerankModelContract,
+  transcribeModelContract,
 } from "../contracts/model.ts"
 import { fakeChatModel } from "./chat-model.ts"
 import { fakeEmbedModel } from "./embed-model.ts"
 import { fakeImageModel } from "./image-model.ts"
 import { fakeRerankModel } from "./rerank-model.ts"
+import { fakeTranscribeModel } from "./transcribe-model.ts"
 
 chatModelContract("the fake", async () => {
   const { entry, loaded } = fakeChatModel({
@@ -32,6 +34,11 @@ rerankModelContract("the fake", async () => {
 
 imageModelContract("the fake", async () => {
   const { entry, loaded } = fakeImageModel()
+  return { id: entry.id, loaded }
+})
+
+transcribeModelContract("the fake", async () => {
+  const { entry, loaded } = fakeTranscribeModel()
   return { id: entry.id, loaded }
 })
 

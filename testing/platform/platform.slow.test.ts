@@ -93,7 +93,14 @@ describe("the official clients", () => {
   it("models", async () => {
     const ids: string[] = []
     for await (const model of client.models.list()) ids.push(model.id)
-    expect(ids).toEqual(["svc-lyt", "svc-omni", "svc-embed", "svc-rerank", "svc-iris"])
+    expect(ids).toEqual([
+      "svc-lyt",
+      "svc-omni",
+      "svc-embed",
+      "svc-rerank",
+      "svc-iris",
+      "svc-dengar",
+    ])
     await expect(client.models.retrieve("nope")).rejects.toMatchObject({
       status: 404,
       code: "not_found",

@@ -31,8 +31,20 @@ export const openRakitUpstream = async () => {
         "endpoint-embeddings": {},
         "endpoint-rerank": {},
         "endpoint-images": {},
+        "endpoint-audio": {},
+        // no engine of ours transcribes
+        [join(import.meta.dirname, "../../../testing/fakes/backend.ts")]: {},
       },
-      models,
+      models: [
+        ...models,
+        {
+          id: "transcribe",
+          task: "transcribe",
+          backend: "fake",
+          limits: { contextTokens: 448 },
+          price: { audioSecond: 1.5 },
+        },
+      ],
     }),
   )
   const platform = await startPlatform({ config, database: "embedded" })

@@ -18,8 +18,8 @@ const withinHold: Invariant = {
     WHERE (cost_micros BETWEEN 0 AND hold_micros AND (state = 'settled' OR cost_micros = 0)) IS NOT TRUE ORDER BY id`,
 }
 
-/** The usage of one model, with the fields that `costOf` of core/pricing.ts counts. */
-const used = sql`jsonb_to_record(used) AS r ("inputTokens" numeric, "outputTokens" numeric, "cacheReadTokens" numeric, "cacheWriteTokens" numeric, images numeric, "searchUnits" numeric)`
+/** The usage of one model, with the fields that `costOf` of core/pricing.ts counts; older calls have no seconds of audio. */
+const used = sql`jsonb_to_record(used) AS r ("inputTokens" numeric, "outputTokens" numeric, "cacheReadTokens" numeric, "cacheWriteTokens" numeric, images numeric, "audioSeconds" numeric, "searchUnits" numeric)`
 const count = (field: string) => sql`greatest(0, ceil(coalesce(${sql.ref(field)}, 0)))`
 
 /**
@@ -29,10 +29,10 @@ const count = (field: string) => sql`greatest(0, ceil(coalesce(${sql.ref(field)}
 const priced = sql`
   SELECT div(coalesce(sum(
       (${count("inputTokens")} - ${count("cacheReadTokens")} - ${count("cacheWriteTokens")}) * p.input + ${count("cacheReadTokens")} * p."cacheRead"
-      + ${count("cacheWriteTokens")} * p."cacheWrite" + ${count("outputTokens")} * p.output + (${count("images")} * p.image + ${count("searchUnits")} * p."searchUnit") * 1000000
+      + ${count("cacheWriteTokens")} * p."cacheWrite" + ${count("outputTokens")} * p.output + (${count("images")} * p.image + ${count("audioSeconds")} * coalesce(p."audioSecond", 0) + ${count("searchUnits")} * p."searchUnit") * 1000000
     ) * 1000000000, 0) * round((c.prices->>'factor')::numeric * 1000) + 999999999999, 1000000000000) AS micros
   FROM jsonb_each(c.usage) u(name, used), ${used},
-    json_to_record(c.prices->'models'->u.name) AS p (input numeric, output numeric, "cacheRead" numeric, "cacheWrite" numeric, image numeric, "searchUnit" numeric)`
+    json_to_record(c.prices->'models'->u.name) AS p (input numeric, output numeric, "cacheRead" numeric, "cacheWrite" numeric, image numeric, "audioSecond" numeric, "searchUnit" numeric)`
 
 const costs: Invariant = {
   says: "each call cost what its usage and its prices come to, at most its hold (a late one at most that)",

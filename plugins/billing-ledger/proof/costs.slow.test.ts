@@ -40,6 +40,7 @@ it("prices usage as core/pricing.ts does, to the last micro-rupiah", async () =>
     inputTokens: count,
     outputTokens: count,
     images: fc.nat(5),
+    audioSeconds: fc.nat(900),
     searchUnits: fc.nat(3),
   })
   const used = part.chain((some) =>
@@ -54,6 +55,7 @@ it("prices usage as core/pricing.ts does, to the last micro-rupiah", async () =>
       output: amount,
       cacheWrite: amount,
       image: amount,
+      audioSecond: amount,
       searchUnit: amount,
     })
     .map(parsePrice)

@@ -20,7 +20,13 @@ import { verifyLedger } from "../proof/verify.ts"
 import { makeReplica } from "../replica.ts"
 
 const run = Effect.runPromise
-const prices = parsePrice({ input: 1500.000001, output: 6000.5, image: 25, searchUnit: 2.5 })
+const prices = parsePrice({
+  input: 1500.000001,
+  output: 6000.5,
+  image: 25,
+  audioSecond: 0.7,
+  searchUnit: 2.5,
+})
 
 interface CallOptions {
   readonly account?: string

@@ -75,6 +75,7 @@ const operations: Readonly<Record<TaskName, string>> = {
   embed: "embeddings",
   rerank: "rerank",
   image: "generate_content",
+  transcribe: "transcription",
 }
 
 /** Whose call it was and what it used: never a prompt, an answer or a key. */

@@ -22,6 +22,7 @@ export const holdCases = (driver: () => BillingDriver): void => {
       cacheRead: "150",
       cacheWrite: "1875",
       image: "0",
+      audioSecond: "0",
       searchUnit: "0",
     }
     const call = await driver().admit({

@@ -10,7 +10,7 @@ const stateText = (t, { state, done_bytes, total_bytes, detail, reason }) => {
   return [word, detail ?? reason].filter(Boolean).join(": ")
 }
 
-const priced = ["input_idr", "output_idr", "image_idr", "search_unit_idr"]
+const priced = ["input_idr", "output_idr", "image_idr", "audio_second_idr", "search_unit_idr"]
 const priceText = (t, pricing = {}) =>
   priced
     .filter((what) => pricing[what] > 0)

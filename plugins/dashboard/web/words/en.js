@@ -125,6 +125,7 @@ export const en = {
   "price.image_idr": "{price} an image",
   "price.input_idr": "{price} / 1M in",
   "price.output_idr": "{price} / 1M out",
+  "price.audio_second_idr": "{price} a second of audio",
   "price.search_unit_idr": "{price} a search",
   "problem.request": "request {id}",
   "problem.unreachable": "The server can't be reached. Check your connection and try again.",

@@ -128,6 +128,7 @@ export const id = {
   "price.image_idr": "{price} per gambar",
   "price.input_idr": "{price} / 1 juta masuk",
   "price.output_idr": "{price} / 1 juta keluar",
+  "price.audio_second_idr": "{price} per detik audio",
   "price.search_unit_idr": "{price} per pencarian",
   "problem.request": "permintaan {id}",
   "problem.unreachable": "Server tidak terjangkau. Periksa koneksi Anda dan coba lagi.",
