@@ -3,7 +3,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
 import { parse, stringify } from "yaml"
+import { writeGguf } from "../../plugins/backend-onnx/testing/gguf-writer.ts"
 import { writeTinyBert } from "../../plugins/backend-onnx/testing/tiny-bert.ts"
+import { tinyLlama } from "../../plugins/backend-onnx/testing/tiny-llama.ts"
 import { askDashboard } from "../dashboard-client.ts"
 import { type Platform, startPlatform } from "../platform.ts"
 import { noDevice, settingsOf } from "./test-device.ts"
@@ -28,13 +30,24 @@ describe.skipIf(skipped)("a server with a model on a device", () => {
       price: { input: 1500 },
       sources: [{ url: `file:${writeTinyBert(join(folder, "text"))}/` }],
     }
+    const { metadata, ...tensors } = tinyLlama(1)
+    const gguf = writeGguf({ ...tensors, metadata: { ...metadata, "llama.context_length": 1024 } })
+    writeFileSync(join(folder, "tiny.gguf"), gguf)
+    const chat = {
+      ...model,
+      id: "svc-lyt",
+      task: "chat",
+      limits: { contextTokens: 1024, maxOutputTokens: 256 },
+      price: { input: 1500, output: 1500 },
+      sources: [{ url: `file:${join(folder, "tiny.gguf")}` }],
+    }
     const config = join(folder, "device.yaml")
     writeFileSync(
       config,
       stringify({
         ...shared,
         plugins: { ...plugins, "backend-onnx": { threads: 1 }, "backend-webgpu": webgpu },
-        models: [model],
+        models: [model, chat],
       }),
     )
     platform = await startPlatform({ config })
@@ -88,9 +101,36 @@ describe.skipIf(skipped)("a server with a model on a device", () => {
     })
   }
 
+  /** The device that the receipt of a chat names, and whether `rakit replay` could run it again. */
+  const receipt = async () => {
+    const reply = await fetch(`${platform.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${platform.credentials.api_key}`,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify({
+        model: "svc-lyt",
+        messages: [{ role: "user", content: "a b c" }],
+        max_tokens: 4,
+      }),
+    })
+    expect(reply.status).toBe(200)
+    await reply.arrayBuffer()
+    const { jws } = (await get(`/v1/receipts/${reply.headers.get("x-call-id")}`)) as {
+      readonly jws: string
+    }
+    const payload = Buffer.from(jws.split(".")[1]!, "base64url").toString()
+    const { evidence } = JSON.parse(payload) as {
+      readonly evidence: { readonly device: string; readonly model: string | null }
+    }
+    return [evidence.device, evidence.model === null ? "not replayable" : "replayable"]
+  }
+
   test("says so, and a call in a process that hangs costs nothing", async () => {
     const onDevice = expect.stringMatching(/^webgpu \(.+\)$/)
     expect(await shown()).toEqual([onDevice, onDevice])
+    expect(await receipt()).toEqual([onDevice, "not replayable"])
     const full = await balance()
     expect(await embed()).toMatchObject({ status: 200, vectors: 1 })
     const before = await balance()
@@ -107,5 +147,6 @@ describe.skipIf(skipped)("a server with a model on a device", () => {
     await served()
     expect(await shown()).toEqual(["webgpu, now cpu", "webgpu, now cpu"])
     expect(devicePid()).toBeUndefined()
+    expect((await receipt())[0]).toBe("webgpu, now cpu")
   }, 180_000)
 })
