@@ -69,6 +69,21 @@ describe("what is refused", () => {
     })
   })
 
+  it("more chunks or tags than any file has", async () => {
+    const invalid = { code: "invalid_request_error", param: "file" }
+    const chunks = Buffer.concat([wav().subarray(0, 36), ...Array(1_000).fill(zeros("JUNK", 0))])
+    expect(await read(chunks)).toMatchObject({
+      ...invalid,
+      message: "file: has more than 1000 chunks before its samples",
+    })
+    const tags = (count: number) => Buffer.concat([...Array(count).fill(id3(4)), mp3(5)])
+    expect(await read(tags(16))).toEqual(["mp3", 1])
+    expect(await read(tags(17))).toMatchObject({
+      ...invalid,
+      message: "file: is damaged: there is no sound at byte 224",
+    })
+  })
+
   it("a file that is too long, or too large", async () => {
     expect(await read(wav({ seconds: 3 }), 3)).toEqual(["wav", 3])
     const long = { code: "invalid_request_error", param: "file" }

@@ -39,10 +39,13 @@ const frameAt = (file: Uint8Array, at: number): Frame | undefined => {
   return { bytes, seconds: samples / rate }
 }
 
+const mostTags = 16
+
 /** Where the sound begins: behind tags at the start. */
 const behindTags = (file: Uint8Array): number => {
   let at = 0
-  while (Buffer.from(file.subarray(at, at + 3)).toString("latin1") === "ID3") {
+  for (let tags = 0; tags < mostTags; tags++) {
+    if (Buffer.from(file.subarray(at, at + 3)).toString("latin1") !== "ID3") break
     const [a = 0, b = 0, c = 0, d = 0] = file.subarray(at + 6, at + 10)
     const footer = (file[at + 5] ?? 0) & 0x10 ? 10 : 0
     at += 10 + footer + ((a & 127) << 21) + ((b & 127) << 14) + ((c & 127) << 7) + (d & 127)
@@ -50,10 +53,12 @@ const behindTags = (file: Uint8Array): number => {
   return at
 }
 
+const mostPadding = 2 ** 20
+
 /** Tags and padding may follow the sound. */
 const isTail = (rest: Uint8Array): boolean =>
-  /^(TAG|APETAGEX|LYRICSBEGIN|ID3)/.test(Buffer.from(rest.subarray(0, 11)).toString("latin1")) ||
-  rest.every((byte) => byte === 0)
+  /^(TAG|APETAGEX|LYRICSBEGIN)/.test(Buffer.from(rest.subarray(0, 11)).toString("latin1")) ||
+  (rest.length <= mostPadding && rest.every((byte) => byte === 0))
 
 export const isMp3 = (file: Uint8Array): boolean =>
   Buffer.from(file.subarray(0, 3)).toString("latin1") === "ID3" || frameAt(file, 0) !== undefined

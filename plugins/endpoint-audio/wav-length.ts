@@ -6,6 +6,8 @@ const kinds = new Map([
 ])
 const rates = { least: 4_000, most: 384_000 }
 const mostChannels = 8
+/** A file of nothing but empty chunks would hold up other requests. */
+const mostChunks = 1_000
 /** What programs write that don't know the length yet. */
 const untilTheEnd = new Set([0, 0xffff_ffff, 0x7fff_ffff])
 
@@ -30,7 +32,9 @@ const soundOf = (chunk: DataView): Sound | string => {
 export const wavSeconds = (file: Uint8Array): number | string => {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength)
   let sound: Sound | undefined
+  let chunks = 0
   for (let at = 12; at + 8 <= file.length; ) {
+    if (++chunks > mostChunks) return `has more than ${mostChunks} chunks before its samples`
     const name = Buffer.from(file.subarray(at, at + 4)).toString("latin1")
     const said = view.getUint32(at + 4, true)
     const left = file.length - at - 8
