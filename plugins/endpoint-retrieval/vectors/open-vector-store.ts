@@ -9,26 +9,30 @@ import type { VectorStore } from "./vector-store.ts"
 
 const plugin = "endpoint-retrieval"
 
-/** Looks for the device that the settings name; where there is none, the CPU searches. */
-const deviceFor = (
-  { log, settings }: RetrievalDeps,
+/** Returns the provider that the settings name, if they name one. */
+const providerIn = (
+  { settings: { device } }: RetrievalDeps,
   providers: readonly ExecutionProvider[],
-): Effect.Effect<Device | undefined, PluginError> => {
-  const { device } = settings
-  if (device === undefined) return Effect.succeed(undefined)
+): Effect.Effect<ExecutionProvider | undefined, PluginError> => {
   const provider = providers.find(({ name }) => name === device)
-  if (!provider)
-    return new PluginError({
-      plugin,
-      message: `'device: ${device}' names no provider of devices; a plugin such as backend-webgpu brings one`,
-    })
-  return Effect.catch(provider.device, (reason) =>
+  if (device === undefined || provider) return Effect.succeed(provider)
+  return new PluginError({
+    plugin,
+    message: `'device: ${device}' names no provider of devices; a plugin such as backend-webgpu brings one`,
+  })
+}
+
+/** Looks for the provider's device; where there is none, the CPU searches. */
+const deviceOf = (
+  { log }: RetrievalDeps,
+  provider: ExecutionProvider | undefined,
+): Effect.Effect<Device | undefined> =>
+  Effect.catch(provider?.device ?? Effect.succeed(undefined), (reason) =>
     Effect.sync(() => {
       onCpu(log, reason)
       return undefined
     }),
   )
-}
 
 const onCpu = (log: Log, reason: string): void =>
   log.warn("retrieval.device_unused", "the CPU searches vectors, not the device of the settings", {
@@ -42,19 +46,17 @@ const open = (
 ): Effect.Effect<VectorStore, PluginError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
     const { database, log, settings } = deps
+    // commands search little, and leave the device to the server
+    const provider = mode === "server" ? yield* providerIn(deps, providers) : undefined
     const why = yield* openHalfvecTable(database, log, mode)
     if (why !== undefined && settings.index === "hnsw" && mode === "server")
       return yield* new PluginError({
         plugin,
         message: `'index: hnsw' needs pgvector in the database, but ${why}; 'index: exact' does without`,
       })
-    // commands search little, and leave the device to the server
     if (why !== undefined)
-      return yield* openScanStore({
-        ...deps,
-        device: mode === "server" ? yield* deviceFor(deps, providers) : undefined,
-      })
-    if (settings.device !== undefined) onCpu(log, "pgvector keeps and searches them")
+      return yield* openScanStore({ ...deps, device: yield* deviceOf(deps, provider) })
+    if (provider) onCpu(log, "pgvector keeps and searches them")
     if (settings.index === "exact") return makeExactStore(deps)
     return makeHnswStore(deps, { makesIndices: mode === "server" })
   })
