@@ -15,8 +15,8 @@ export interface ModelSource {
 }
 
 /**
- * A LoRA of a chat model, which requests choose by `<model>:<id>`, or the tower by which an
- * embedding model takes images, which is a part of the model.
+ * A LoRA of a chat model, which requests choose by `<model>:<id>`, or the tower by which a model
+ * takes images, which is a part of it: of a chat model the one with the id `vision`.
  */
 export interface AdapterEntry {
   readonly id: string
@@ -49,7 +49,9 @@ export const adapterName = (model: ModelId, { id }: Pick<AdapterEntry, "id">): M
 
 /** The names that requests may say instead of the model's own. */
 export const adapterNames = ({ id, task, adapters }: ModelEntry): readonly ModelId[] =>
-  task === "chat" ? adapters.map((own) => adapterName(id, own)) : []
+  (task === "chat" ? adapters : [])
+    .filter((own) => own.id !== "vision")
+    .map((own) => adapterName(id, own))
 
 /** What of an entry is served: config may promise more than the model behind it can do. */
 export interface ServedModel extends ModelAbilities {

@@ -4,7 +4,7 @@ import type { Backend, LoadedModel, OpenRequest, Task, TaskName } from "../../co
 import { chatCapabilities, makeDescribe } from "./abilities.ts"
 import { exactPrefix, mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { type EngineOf, makeEngines, type OnnxDeps } from "./engines.ts"
-import { openChatImages } from "./open-chat-images.ts"
+import { adapterRoles, openChatImages } from "./open-chat-images.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
 import { openImage } from "./open-image.ts"
 import { makesNoVectors, openRerank } from "./open-rerank.ts"
@@ -17,11 +17,22 @@ import type { Engine } from "./worker/host.ts"
 
 const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
   const { precision, queueWaitMs, schemaInPrompt } = yield* optionsOf(entryOptions.chat, request)
-  const model = yield* openDecoderModel(deps, engineOf, precision, request)
+  const { vision, loras, chosen: adapters, own } = adapterRoles(request.adapters)
+  if (own && adapters.length)
+    return yield* failed(
+      `The model '${request.id}' has the adapters ${adapters.join(", ")}, and its part '${own.id}' has a LoRA that every request has: a request has one adapter.`,
+    )
+  const model = yield* openDecoderModel(deps, engineOf, precision, { ...request, adapters: loras })
   yield* deps.vocabularies.add(model.engine.info.grammarVocabulary)
-  const adapters = request.adapters?.map(({ id }) => id) ?? []
   const images = yield* openChatImages(deps, engineOf, request, { ...model, precision })
-  const task = makeChatTask({ ...model, adapters, images, queueWaitMs, schemaInPrompt })
+  const task = makeChatTask({
+    ...model,
+    adapters,
+    ...(own && { ownAdapter: own }),
+    images,
+    queueWaitMs,
+    schemaInPrompt,
+  })
   const modalities = images ? ["text", "image"] : ["text"]
   const { thinks } = model.engine.info
   const capabilities = chatCapabilities(thinks, deps.settings, images !== undefined)
@@ -32,6 +43,7 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
     modalities,
     capabilities,
     adapters,
+    ...(vision !== undefined && { parts: ["vision"] }),
   } satisfies LoadedModel<"chat">
 })
 

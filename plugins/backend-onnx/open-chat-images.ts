@@ -3,7 +3,9 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import type { OpenRequest } from "../../core/ports/model.ts"
+import { adapterWeightsFile } from "./architectures/adapter-file.ts"
 import { configFile } from "./architectures/folder-config.ts"
+import { readModelHeader } from "./architectures/model-source.ts"
 import type { EmbedJobEvent } from "./encoding/embed-job.ts"
 import type { EngineOf, OnnxDeps } from "./engines.ts"
 import { failed } from "./opening.ts"
@@ -17,19 +19,68 @@ import type { EngineSpec } from "./worker/protocol.ts"
 /** Memory of encoded images of an entry: 400 images of 64 tokens of 640 numbers. */
 const cacheBytes = 64 * 2 ** 20
 
-const hasConfig = (path: string): boolean => existsSync(join(path, configFile))
+/** The adapter of a chat entry that is no LoRA which requests choose, but the tower of the model. */
+const visionPart = "vision"
+
+type Files = Pick<OpenRequest, "path" | "modalities" | "adapters">
+
+/** What the adapters of a chat entry are. */
+export const adapterRoles = (
+  adapters: OpenRequest["adapters"] = [],
+): {
+  /** Where the tower is. */
+  readonly vision: string | undefined
+  /** The LoRAs that the decoder opens. */
+  readonly loras: NonNullable<OpenRequest["adapters"]>
+  /** The names of those that requests choose. */
+  readonly chosen: readonly string[]
+  /** The LoRA that stands beside the tower, which every request has. */
+  readonly own: { readonly id: string; readonly strength: number } | undefined
+} => {
+  const tower = adapters.find(({ id }) => id === visionPart)
+  const others = adapters.filter((adapter) => adapter !== tower)
+  const isTuned = tower !== undefined && existsSync(join(tower.path, adapterWeightsFile))
+  return {
+    vision: tower?.path,
+    loras: isTuned ? [tower, ...others] : others,
+    chosen: others.map(({ id }) => id),
+    own: isTuned ? { id: visionPart, strength: 1 } : undefined,
+  }
+}
+
+const hasTower = (path: string): boolean =>
+  existsSync(join(path, configFile)) && hasWeights(path) && sightConfig(path) !== undefined
+
+/** Where the tower of an entry is: in a file or folder of its own, or in that of its decoder. */
+const towerPath = ({ path, modalities, adapters }: Files): string | undefined => {
+  if (modalities && !modalities.includes("image")) return undefined
+  return adapterRoles(adapters).vision ?? (hasTower(path) ? path : undefined)
+}
 
 /**
  * How the chat model of an entry sees; undefined where it has no tower, or the entry takes texts
  * only. Throws `ModelFileError`.
  */
-export const sightOf = ({
-  path,
-  modalities,
-}: Pick<OpenRequest, "path" | "modalities">): SightConfig | undefined =>
-  (modalities && !modalities.includes("image")) || !hasConfig(path) || !hasWeights(path)
-    ? undefined
-    : sightConfig(path)
+export const sightOf = (files: Files): SightConfig | undefined => {
+  const path = towerPath(files)
+  if (path === undefined) return undefined
+  const config = sightConfig(path)
+  if (!config) throw new Error(`${path}: it has no tower that reads images`)
+  return config
+}
+
+/** Fails where the decoder can't read what the tower makes. */
+const checkWidth = (request: Files, tower: string, { width }: SightInfo) =>
+  Effect.try({
+    try: () => {
+      const decoder = readModelHeader(request.path).config.width
+      if (decoder !== width)
+        throw new Error(
+          `${tower}: its projector makes vectors of ${width} numbers, and the decoder ${request.path} reads ${decoder}`,
+        )
+    },
+    catch: (cause) => failed((cause as Error).message),
+  })
 
 /** Opens what a chat model sees images by, in an engine of its own beside the decoder. */
 export const openChatImages = (
@@ -39,19 +90,22 @@ export const openChatImages = (
   model: { readonly contextTokens: number; readonly precision: EngineSpec["precision"] },
 ): Effect.Effect<ChatImages | undefined, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
-    const sight = yield* Effect.try({
-      try: () => sightOf(request),
+    const path = yield* Effect.try({
+      try: () => towerPath(request),
       catch: (cause) => failed((cause as Error).message),
     })
-    if (!sight) return undefined
+    if (path === undefined) return undefined
     const precision = model.precision === "fp32" ? "fp32" : "int8"
     const { engine } = yield* engineOf<VisionJobRequest, EmbedJobEvent, SightInfo>(
       { kind: "sight", precision },
-      { ...request, adapters: [] },
+      { ...request, path, adapters: [] },
     )
+    yield* checkWidth(request, path, engine.info)
     return makeChatImages({
       engine,
       cacheBytes,
+      // the files of a tower that stands alone know another vocabulary
+      imageToken: path === request.path ? engine.info.imageToken : undefined,
       contextTokens: model.contextTokens,
       ...deps.services(),
     })

@@ -91,7 +91,7 @@ export const ModelConfig = Schema.Struct({
       Schema.isMaxLength(64, { message: "must hold at most 64 adapters" }),
     ),
     [],
-    "LoRAs of a chat or image model, or the vision tower by which an embed model takes images.",
+    "LoRAs of a chat or image model, or the vision tower by which a model takes images: of a chat model the adapter with the id vision.",
   ),
   options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}, "For the backend."),
 }).annotate({ identifier: "Model" })

@@ -100,17 +100,17 @@ const readPairs = (
   return [...stems].flatMap((stem) => pairsOf(source, format, config, stem, places.get(stem)!))
 }
 
-const weightsFile = "adapter_model.safetensors"
+export const adapterWeightsFile = "adapter_model.safetensors"
 
 const fromFolder = (path: string, config: DecoderConfig): readonly LowRankPair[] => {
-  if (!existsSync(join(path, weightsFile)) && existsSync(join(path, "adapter_model.bin")))
+  if (!existsSync(join(path, adapterWeightsFile)) && existsSync(join(path, "adapter_model.bin")))
     throw new ModelFileError(
       path,
       "its weights are in adapter_model.bin, whose format can run code",
-      `Save it as ${weightsFile}`,
+      `Save it as ${adapterWeightsFile}`,
     )
   const scale = peftScales(path)
-  const source = openSafetensors(join(path, weightsFile))
+  const source = openSafetensors(join(path, adapterWeightsFile))
   // the tensors of the model itself are not in the file
   const holds = (stem: string) => {
     for (const name of source.names()) if (name.startsWith(`base_model.model.${stem}`)) return true
@@ -188,7 +188,7 @@ export const readAdapter = (path: string, config: DecoderConfig): readonly LowRa
   if (path.endsWith(".safetensors") || path.endsWith(".json"))
     throw new ModelFileError(
       path,
-      `an adapter of PEFT is a folder with ${peftConfigFile} and ${weightsFile}`,
+      `an adapter of PEFT is a folder with ${peftConfigFile} and ${adapterWeightsFile}`,
       "Name the folder, with a / at its end",
     )
   return fromGguf(path, config)
@@ -197,7 +197,9 @@ export const readAdapter = (path: string, config: DecoderConfig): readonly LowRa
 /** Digest of what an adapter is read from. Blocks the thread: for workers only. */
 export const adapterDigest = (path: string): string => {
   const isFolder = statSync(path).isDirectory()
-  const files = isFolder ? [peftConfigFile, weightsFile].map((name) => join(path, name)) : [path]
+  const files = isFolder
+    ? [peftConfigFile, adapterWeightsFile].map((name) => join(path, name))
+    : [path]
   const contents = files.map((file) => contentOf(file).sha256)
   return createHash("sha256").update(contents.join()).digest("hex").slice(0, 32)
 }

@@ -11,7 +11,7 @@ import {
 } from "./chat-prompt-layout.ts"
 import { functionOf, type PromptTool } from "./chat-prompt-tools.ts"
 import { type ControlGuard, controlGuard, shieldAll, unusedCharacter } from "./control-guard.ts"
-import { type PromptImages, partsOf, withImages } from "./prompt-images.ts"
+import { imageTokenOf, type PromptImages, partsOf, withImages } from "./prompt-images.ts"
 import {
   announcing,
   markersOf,
@@ -211,7 +211,9 @@ const renderAsk = (
   sign: string,
 ): Rendered => {
   const { messages, tools = [], schema, thinking = false, images } = ask
-  const shielding = { guard, sign, takesParts: own.takesParts, mark: images?.mark }
+  const token = imageTokenOf(images, chat.format.controlTokens, own.takesParts)
+  const mark = token === undefined ? undefined : images?.mark
+  const shielding = { guard, sign, takesParts: own.takesParts, mark }
   const attempt = (style: TemplateStyle, place: "system" | "user"): Rendered => {
     const announced = !own.takesSchema && schema?.isAnnounced ? schema.text : undefined
     const laid = withSchema(layOut(style, messages, tools, place), announced).map((message) =>
@@ -278,10 +280,12 @@ export const chatPrompt = async (
   const sign = unusedCharacter(written)
   const guard = sign && controlGuard(chat.format.controlTokens, [...written, sign])
   if (!guard) return { refused: "they use every private-use character" }
-  const { rendered, style } = renderAsk(chat, templateStyle(chat.format.template), ask, guard, sign)
+  const own = templateStyle(chat.format.template)
+  const { rendered, style } = renderAsk(chat, own, ask, guard, sign)
   if (typeof rendered !== "string") return rendered
   const { text, reasoning } = withThinking(rendered, style, ask.thinking === true)
-  const pieces = withImages(guard, guard.parse(text), ask.images)
+  const token = imageTokenOf(ask.images, chat.format.controlTokens, own.takesParts)
+  const pieces = withImages(guard, guard.parse(text), ask.images, token)
   if (!pieces) return { refused: "it has no place for all of the images" }
   return {
     ...(await encode(chat, pieces, sign)),

@@ -25,6 +25,8 @@ export interface ChatImagesDeps {
   readonly engine: SightEngine
   /** The memory for encoded images. */
   readonly cacheBytes: number
+  /** See `PromptImages`. */
+  readonly imageToken: number | undefined
   readonly contextTokens: number
   readonly workers: Workers
   readonly clock: Clock
@@ -47,6 +49,8 @@ export interface ReadImages {
   readonly tokens: number
   /** Returns what the decoder reads of them, in their order. */
   readonly encoded: Effect.Effect<readonly Float32Array[], ApiError>
+  /** Digest of what they are encoded by. */
+  readonly digest: string
 }
 
 type Media = Extract<ChatMessage["content"][number], { readonly type: "media" }>
@@ -188,7 +192,7 @@ const makeEncoder = (deps: ChatImagesDeps, kept: EncodedImages) => {
 
 /** Reads the images of chat requests, and encodes them: each of them once while it is kept. */
 export const makeChatImages = (deps: ChatImagesDeps) => {
-  const { engine, cacheBytes, contextTokens, clock } = deps
+  const { engine, cacheBytes, imageToken, contextTokens, clock } = deps
   const kept = new EncodedImages(cacheBytes)
   const readOne = makeReader(deps, kept)
   const encoded = makeEncoder(deps, kept)
@@ -218,12 +222,13 @@ export const makeChatImages = (deps: ChatImagesDeps) => {
       })
     const prompt: PromptImages = {
       mark,
-      token: engine.info.imageToken,
+      token: imageToken,
       parts: images.map((image) => promptParts(image, engine.info)),
     }
     const all: ReadImages = {
       prompt,
       tokens,
+      digest: engine.info.digest,
       encoded: Effect.forEach(images, (image) =>
         Effect.map(encoded(image, context), ({ embedded }) => embedded),
       ),

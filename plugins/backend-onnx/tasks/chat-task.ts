@@ -38,8 +38,10 @@ export interface ChatTaskDeps {
   readonly id: ModelId
   readonly engine: Engine<DecoderRequest, DecoderEvent, DecoderInfo>
   readonly contextTokens: number
-  /** Ids of the adapters that the engine has. */
+  /** Ids of the adapters that requests may choose. */
   readonly adapters: readonly string[]
+  /** The adapter that every request has, which is a part of the model. */
+  readonly ownAdapter?: ChatRequest["adapter"]
   /**
    * Whether the prompt tells the model the schema of its answer; undefined: where the chat template
    * has a place for it.
@@ -71,8 +73,13 @@ const dayOf = (nowMs: number): string => {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
 }
 
-const computedFrom = (info: DecoderInfo, adapter: ChatRequest["adapter"], clock: Clock) => ({
-  model: digestFor(info, adapter),
+const computedFrom = (
+  info: DecoderInfo,
+  adapter: ChatRequest["adapter"],
+  images: ReadImages | undefined,
+  clock: Clock,
+) => ({
+  model: digestFor(info, adapter, images?.digest),
   cpu,
   ...(info.isDated && { date: dayOf(clock.nowMs()) }),
 })
@@ -193,36 +200,48 @@ const makePrompter =
       )
     })
 
+/** Why a prompt is not run. */
+const refusedPrompt = (prompt: Prompt, { maxTokens }: ChatRequest, contextTokens: number) => {
+  if ("refused" in prompt)
+    return apiError(
+      "invalid_request_error",
+      `The model's chat template can't take these messages: ${prompt.refused}`,
+      { param: "messages" },
+    )
+  const tokens = "ids" in prompt ? prompt.ids.length : `at least ${prompt.tooLong}`
+  return apiError(
+    "context_length_exceeded",
+    `The messages have ${tokens} tokens and max_tokens is ${maxTokens}, but the model's window is ${contextTokens} tokens. Shorten the messages.`,
+    { param: "messages" },
+  )
+}
+
 /** The chat task of a decoder engine. */
 export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> => {
-  const { id, engine, contextTokens, adapters, images: sight, queueWaitMs, clock } = deps
+  const {
+    id,
+    engine,
+    contextTokens,
+    adapters,
+    ownAdapter,
+    images: sight,
+    queueWaitMs,
+    clock,
+  } = deps
   const tokenized = makePrompter(deps)
-  const tooLong = (tokens: string, maxTokens: number) =>
-    apiError(
-      "context_length_exceeded",
-      `The messages have ${tokens} tokens and max_tokens is ${maxTokens}, but the model's window is ${contextTokens} tokens. Shorten the messages.`,
-      {
-        param: "messages",
-      },
-    )
-  const plan = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
+  const plan = Effect.fnUntraced(function* (asked: ChatRequest, context: ModelContext) {
     const refusal =
-      unsupportedIn(request, adapters, sight !== undefined) ??
-      wrongBias(request, engine.info.vocabulary)
+      unsupportedIn(asked, adapters, sight !== undefined) ??
+      wrongBias(asked, engine.info.vocabulary)
     if (refusal) return yield* refusal
+    const request = ownAdapter ? { ...asked, adapter: ownAdapter } : asked
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
     const images = sight && hasMedia(request) ? yield* sight.read(request, context) : undefined
     const prompt = yield* timedTokenize(clock, context, tokenized(request, images))
-    if ("tooLong" in prompt) return yield* tooLong(`at least ${prompt.tooLong}`, request.maxTokens)
-    if ("refused" in prompt)
-      return yield* apiError(
-        "invalid_request_error",
-        `The model's chat template can't take these messages: ${prompt.refused}`,
-        { param: "messages" },
-      )
+    if (!("ids" in prompt) || prompt.ids.length >= contextTokens)
+      return yield* refusedPrompt(prompt, request, contextTokens)
     const inputTokens = prompt.ids.length
-    if (inputTokens >= contextTokens) return yield* tooLong(String(inputTokens), request.maxTokens)
     const answer = yield* planAnswer(deps, request, prompt.form)
     const maxTokens = Math.min(request.maxTokens, contextTokens - inputTokens)
     const { answers = 1 } = request
@@ -234,7 +253,7 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       answer,
       maxTokens,
     )
-    context.note?.({ seed: job.seed, ...computedFrom(engine.info, request.adapter, clock) })
+    context.note?.({ seed: job.seed, ...computedFrom(engine.info, request.adapter, images, clock) })
     const runWith = (embedded?: readonly Float32Array[]) =>
       engine.run(embedded ? { ...job, embedded } : job, {
         ...wait,

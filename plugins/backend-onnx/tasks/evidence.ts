@@ -14,5 +14,9 @@ export const digestFor = (
     readonly adapterDigests: Readonly<Record<string, string>>
   },
   adapter: Adapter | undefined,
-): string | null =>
-  digest === undefined ? null : digest + (adapter ? `+${adapterDigests[adapter.id]}` : "")
+  tower?: string,
+): string | null => {
+  if (digest === undefined) return null
+  const parts = [...(adapter ? [adapterDigests[adapter.id]] : []), ...(tower ? [tower] : [])]
+  return [digest, ...parts].join("+")
+}

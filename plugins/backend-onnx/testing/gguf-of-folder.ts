@@ -134,7 +134,8 @@ export const valuesOf = (source: TensorSource, name: string): Float32Array => {
 
 /**
  * Tensors of a folder as llama.cpp's converter would lay them out: matrices encoded by `encode`,
- * the rest as floats.
+ * the rest as floats. `plainName`: the name of a tensor in a folder of a decoder alone; undefined: it
+ * is left out.
  */
 export const ggufTensors = (
   folder: string,
@@ -143,25 +144,29 @@ export const ggufTensors = (
     values: Float32Array,
     name: string,
   ) => { readonly type: number; readonly bytes: Uint8Array },
+  plainName: (name: string) => string | undefined = (name) => name,
 ): readonly GgufTensor[] => {
   const source = openSafetensorsFolder(folder)
   const arranged = ["llama", "mistral", "smollm3"].includes(config.architecture)
   // the matrices of all experts are one tensor
   const own = (name: string, expert: number) => name.replace(/\.experts\.\d+/, `.experts.${expert}`)
-  const names = [...source.names()].filter((name) => !/\.experts\.[1-9]/.test(name))
-  const tensors = names.map((name): GgufTensor => {
-    const { rows, columns } = source.tensor(name)
+  const names = [...source.names()].filter(
+    (name) => !/\.experts\.[1-9]/.test(name) && plainName(name) !== undefined,
+  )
+  const tensors = names.map((stored): GgufTensor => {
+    const name = plainName(stored)!
+    const { rows, columns } = source.tensor(stored)
     const experts = name.includes(".experts.") ? config.experts!.count : 1
     const isMatrix = rows > 1
     const shuffled = arranged && /\.[qk]_proj\./.test(name)
-    const stored = Float32Array.from(
+    const all = Float32Array.from(
       Array.from({ length: experts }, (_, expert) => [
-        ...valuesOf(source, own(name, expert)),
+        ...valuesOf(source, own(stored, expert)),
       ]).flat(),
     )
     if (config.architecture === "gemma3" && name.endsWith("norm.weight"))
-      for (let i = 0; i < stored.length; i++) stored[i]! += 1
-    const values = shuffled ? neighbours(stored, isMatrix ? columns : 1, config.headSize) : stored
+      for (let i = 0; i < all.length; i++) all[i]! += 1
+    const values = shuffled ? neighbours(all, isMatrix ? columns : 1, config.headSize) : all
     return {
       name: ggufName(name.replace(".experts.0", ".experts"), config.architecture),
       dimensions: isMatrix ? [columns, rows, ...(experts > 1 ? [experts] : [])] : [columns],

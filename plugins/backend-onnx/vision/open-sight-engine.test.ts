@@ -6,21 +6,24 @@ import type { Picture } from "../architectures/image-preprocessing.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
 import decodeTilesJob from "../images/decode-tiles-job.ts"
 import { relativeError } from "../testing/fixtures.ts"
+import { mmprojGguf, writtenIn } from "../testing/mmproj-of-folder.ts"
 import { drawnPng, expectedSight, sightedFolder, sightedModels } from "../testing/sighted.ts"
 import type { RunningJob } from "../worker/scheduler.ts"
 import { openSightEngine } from "./open-sight-engine.ts"
+import { sightConfig } from "./sight-config.ts"
 
 const graphs = mkdtempSync(join(tmpdir(), "rakit-sight-"))
 afterAll(() => rmSync(graphs, { recursive: true, force: true }))
 
-const open = (name: string, precision: "fp32" | "int8" = "fp32") =>
+const open = (name: string, precision: "fp32" | "int8" = "fp32", path = sightedFolder(name)) =>
   openSightEngine(
     {
-      ...{ kind: "sight", path: sightedFolder(name), graphs, precision, threads: 1, slots: 1 },
+      ...{ kind: "sight", path, graphs, precision, threads: 1, slots: 1 },
       ...{ kvBytes: 0, prefixCacheBytes: 0, speculation: false },
     },
     () => {},
   )
+type ExpectedImage = ReturnType<typeof expectedSight>["images"][number]
 type SightEngine = Awaited<ReturnType<typeof open>>
 
 const embedded = async (engine: SightEngine, images: readonly Picture[]) => {
@@ -38,6 +41,24 @@ const embedded = async (engine: SightEngine, images: readonly Picture[]) => {
     ended = end !== undefined
   }
   return vectors
+}
+
+/** How far what an engine makes of the tiles is from what transformers makes of them. */
+const errorOf = async (engine: SightEngine, { tiles, embedded: wanted }: ExpectedImage) => {
+  const { preprocessing, tokens, width } = engine.info
+  const edge = preprocessing.width
+  const found = await embedded(
+    engine,
+    tiles.map((pixels) => ({ pixels, width: edge, height: edge })),
+  )
+  const rows = found.flatMap((all) =>
+    Array.from({ length: tokens }, (_, i) => all.subarray(i * width, (i + 1) * width)),
+  )
+  expect(rows).toHaveLength(wanted.length)
+  return relativeError(
+    rows,
+    wanted.map((row) => Float32Array.from(row)),
+  )
 }
 
 describe.each(sightedModels)("%s", (name) => {
@@ -65,23 +86,62 @@ describe.each(sightedModels)("%s", (name) => {
     "reads them as transformers does, in %s",
     async (precision) => {
       const engine = await open(name, precision)
-      const { width: edge } = engine.info.preprocessing
-      for (const { tiles, embedded: wanted } of images) {
-        const pictures = tiles.map((pixels) => ({ pixels, width: edge, height: edge }))
-        const found = await embedded(engine, pictures)
-        const rows = found.flatMap((all) =>
-          Array.from({ length: engine.info.tokens }, (_, i) =>
-            all.subarray(i * engine.info.width, (i + 1) * engine.info.width),
-          ),
-        )
-        expect(rows).toHaveLength(wanted.length)
-        const error = relativeError(
-          rows,
-          wanted.map((row) => Float32Array.from(row)),
-        )
-        expect(error).toBeLessThan(precision === "fp32" ? 1e-4 : 0.05)
-      }
+      for (const image of images)
+        expect(await errorOf(engine, image)).toBeLessThan(precision === "fp32" ? 1e-4 : 0.05)
       await engine.close()
     },
   )
+})
+
+describe("a tower in a GGUF file", () => {
+  it.each([
+    ["idefics3", false],
+    ["llava-clip", true],
+    ["llava-clip", false],
+  ] as const)(
+    "of %s reads images as transformers does (first converter: %s)",
+    async (name, isOld) => {
+      const path = writtenIn(
+        graphs,
+        `${name}-${isOld}.gguf`,
+        mmprojGguf(sightedFolder(name), isOld),
+      )
+      const engine = await open(name, "fp32", path)
+      const { preprocessing, tiling, family, tokens, width } = sightConfig(sightedFolder(name))!
+      expect(engine.info).toMatchObject({
+        family,
+        tokens,
+        width,
+        preprocessing: { resize: preprocessing.resize },
+      })
+      expect(engine.info.tiling).toEqual(tiling)
+      expect(engine.info.imageToken).toBeUndefined()
+      for (const image of expectedSight(name).images)
+        expect(await errorOf(engine, image)).toBeLessThan(1e-4)
+      await engine.close()
+    },
+  )
+
+  it.each([
+    ["a projector", { "clip.projector_type": "ldp" }, /its projector is a 'ldp'/],
+    ["several sizes", { "clip.vision.image_grid_pinpoints": [32, 64] }, /image_grid_pinpoints/],
+    ["a decoder", { "general.architecture": "llama" }, /no tower that reads images, but a 'llama'/],
+    ["heads", { "clip.vision.attention.head_count": 5 }, /5 heads don't fit a width of 32/],
+    ["layers", { "clip.vision.block_count": 9 }, /blk\.2.* is missing/],
+    ["an activation", { "clip.use_silu": true }, /its activation is 'silu'/],
+  ])("is refused by the name of its file: %s", async (what, metadata, message) => {
+    const bytes = mmprojGguf(sightedFolder("llava-clip"), true, metadata)
+    const path = writtenIn(graphs, `refused ${what}.gguf`, bytes)
+    const failure = open("llava-clip", "fp32", path)
+    await expect(failure).rejects.toThrow(message)
+    await expect(failure).rejects.toThrow(path)
+  })
+
+  it("that is cut is refused by the name of its file", async () => {
+    const bytes = mmprojGguf(sightedFolder("llava-clip"), true)
+    for (const length of [3, 40, 2_000, bytes.length - 4_096]) {
+      const path = writtenIn(graphs, `cut at ${length}.gguf`, bytes.subarray(0, length))
+      await expect(open("llava-clip", "fp32", path)).rejects.toThrow(path)
+    }
+  })
 })

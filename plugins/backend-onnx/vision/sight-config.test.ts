@@ -100,7 +100,6 @@ describe("how a chat model sees", () => {
       undefined,
       /its tower is a 'pixtral'/,
     ],
-    ["a decoder", { ...llava, text_config: { model_type: "mamba" } }, undefined, /hidden_size/],
   ])("is refused with the file's name: %s", (_, config, preprocessor, message) => {
     expect(() => read(config, preprocessor)).toThrow(message)
     expect(() => read(config, preprocessor)).toThrow(/config\.json/)

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs"
 import { configFile, decoderPart, readsImages } from "../architectures/folder-config.ts"
 import {
   type ImagePreprocessing,
@@ -6,9 +7,10 @@ import {
 import { type ImageTiling, imageTiling } from "../architectures/image-tiling.ts"
 import { type Activation, activationNamed } from "../encoding/encoder-parts.ts"
 import { towerSection } from "../encoding/tower-layers.ts"
-import { countIn, countOr, type Metadata, textOr } from "../weights/gguf-metadata.ts"
+import { countOr, type Metadata, present, textOr } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
+import { mmprojConfig } from "./mmproj-file.ts"
 import type { StatesRead } from "./transformer-graph.ts"
 import {
   clipPreprocessing,
@@ -38,8 +40,8 @@ export interface SightConfig {
   readonly tokens: number
   readonly preprocessing: ImagePreprocessing
   readonly tiling?: ImageTiling
-  /** The token that the chat template writes for an image. */
-  readonly imageToken: number
+  /** The token that the chat template of the folder writes for an image; a GGUF file has none. */
+  readonly imageToken?: number
 }
 
 const vocabulary = 2 ** 24
@@ -121,13 +123,19 @@ const llava = (json: Metadata, folder: string, width: number): SightConfig => {
 }
 
 /**
- * Reads how the chat model of a folder sees; undefined: it reads texts only. Throws `ModelFileError`.
+ * Reads how the chat model of a folder sees, or by a GGUF file of a tower; undefined: it reads texts
+ * only. The width is what config.json says of the decoder. Throws `ModelFileError`.
  */
-export const sightConfig = (folder: string): SightConfig | undefined => {
+export const sightConfig = (path: string): SightConfig | undefined => {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile()) return mmprojConfig(path)
+  const folder = path
   const json = readJson(folder, configFile)
   if (!readsImages(json)) return undefined
   return explaining(`${folder}/${configFile}`, () => {
-    const width = countIn(decoderPart(json), "hidden_size", 65_536)
+    // the decoder of a tower that stands alone is another file
+    const width = present(json, "text_config")
+      ? countOr(decoderPart(json), "hidden_size", 65_536, 4096)
+      : 4096
     return (json.get("model_type") === "llava" ? llava : idefics3)(json, folder, width)
   })
 }

@@ -14,6 +14,7 @@ const own = "vision_model."
 
 /** What stands before the end of a tensor's name. */
 const prefixBefore = (file: TensorSource, end: string): string => {
+  if (file.has(end)) return ""
   for (const name of file.names()) if (name.endsWith(end)) return name.slice(0, -end.length)
   throw new Damaged(`the tensor '${end}' is missing`)
 }
@@ -32,6 +33,17 @@ const shortened = (file: TensorSource, probe: string): TensorSource => {
     rows: (entry, first, count) => file.rows(entry, first, count),
     close: () => file.close(),
   }
+}
+
+const probes: Readonly<Record<Connector["type"], string>> = {
+  shuffle: "connector.modality_projection.proj.weight",
+  mlp: "multi_modal_projector.linear_1.weight",
+}
+
+/** The numbers of a vector that the projector of these tensors makes. Throws `Damaged`. */
+export const projectedWidth = (file: TensorSource, connector: Connector["type"]): number => {
+  const last = probes[connector].replace("linear_1", "linear_2")
+  return shortened(file, last).tensor(last).rows
 }
 
 /**
@@ -54,11 +66,6 @@ const shuffled = (
   return reshaped(squares, [-1, side * side, width * scale * scale])
 }
 
-const probes: Readonly<Record<Connector["type"], string>> = {
-  shuffle: "connector.modality_projection.proj.weight",
-  mlp: "multi_modal_projector.linear_1.weight",
-}
-
 const connected = (building: EncoderBuilding, config: SightConfig, states: Value): Value => {
   const { connector, tower, width } = config
   if (connector.type === "shuffle") {
@@ -67,11 +74,11 @@ const connected = (building: EncoderBuilding, config: SightConfig, states: Value
     const size = { rows: width, columns: tower.width * scale * scale }
     return dense(building, "connector.modality_projection.proj", wide, size)
   }
-  const size = { rows: width, columns: tower.width }
-  const hidden = dense(building, "multi_modal_projector.linear_1", states, size)
+  const name = "multi_modal_projector.linear_"
+  const { rows } = building.file.tensor(`${name}1.weight`)
+  const hidden = dense(building, `${name}1`, states, { rows, columns: tower.width })
   const active = activated(building, connector.activation, hidden)
-  const square = { rows: width, columns: width }
-  return dense(building, "multi_modal_projector.linear_2", active, square)
+  return dense(building, `${name}2`, active, { rows: width, columns: rows })
 }
 
 /**
