@@ -31,6 +31,9 @@ export const chatCapabilities = (
   ...(prefixCacheMb > 0 ? ["prompt_caching"] : []),
 ]
 
+/** What a chat model takes that sees: of videos it is given frames. */
+export const seeing: readonly string[] = ["text", "image", "video"]
+
 type DescribeRequest = Parameters<NonNullable<Backend["describe"]>>[0]
 
 /** Entries that name the same file are described together. */
@@ -78,7 +81,7 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
     if (task !== "chat") return of(window, [])
     const seesImages = sightOf(request) !== undefined
     const abilities = of(window, chatCapabilities(thinks, settings, seesImages))
-    return seesImages ? { ...abilities, modalities: ["text", "image"] } : abilities
+    return seesImages ? { ...abilities, modalities: seeing } : abilities
   }
   return (request): Effect.Effect<ModelAbilities | undefined, ApiError> =>
     Effect.try({

@@ -62,7 +62,7 @@ describe.each(sightedModels)("%s", (name) => {
 
   it("answers about images as transformers does", async () => {
     const model = await openChat(name)
-    expect(model.modalities).toEqual(["text", "image"])
+    expect(model.modalities).toEqual(["text", "image", "video"])
     expect(model.capabilities).toContain("vision")
     const { bytesOf, endTokens, session } = await openDecoder(spec, () => {})
     for (const { messages, images: shown, ids, greedy } of chats) {

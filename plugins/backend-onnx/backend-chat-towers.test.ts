@@ -52,7 +52,11 @@ describe.each(["idefics3", "llava-clip"] as const)("%s in two GGUF files", (name
       options: { precision: "fp32" },
       adapters: [{ id: "vision", path: tower }],
     })
-    expect(model).toMatchObject({ modalities: ["text", "image"], parts: ["vision"], adapters: [] })
+    expect(model).toMatchObject({
+      modalities: ["text", "image", "video"],
+      parts: ["vision"],
+      adapters: [],
+    })
     expect(model.capabilities).toContain("vision")
     const { images, chats } = expectedSight(name)
     const graphs = join(root, "graphs")
@@ -162,7 +166,7 @@ describe("a tower in a folder of its own, beside a decoder that knows no images"
     }
     const describe_ = backend.backend.describe!
     expect(await Effect.runPromise(describe_(entry))).toMatchObject({
-      modalities: ["text", "image"],
+      modalities: ["text", "image", "video"],
       capabilities: expect.arrayContaining(["vision"]),
     })
     const blind = { ...entry, modalities: ["text"] }

@@ -1,7 +1,7 @@
 import { Effect, type Scope } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import type { Backend, LoadedModel, OpenRequest, Task, TaskName } from "../../core/ports/model.ts"
-import { chatCapabilities, makeDescribe } from "./abilities.ts"
+import { chatCapabilities, makeDescribe, seeing } from "./abilities.ts"
 import { exactPrefix, mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { type EngineOf, makeEngines, type OnnxDeps } from "./engines.ts"
 import { adapterRoles, openChatImages } from "./open-chat-images.ts"
@@ -33,7 +33,7 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
     queueWaitMs,
     schemaInPrompt,
   })
-  const modalities = images ? ["text", "image"] : ["text"]
+  const modalities = images ? seeing : ["text"]
   const { thinks } = model.engine.info
   const capabilities = chatCapabilities(thinks, deps.settings, images !== undefined)
   return {

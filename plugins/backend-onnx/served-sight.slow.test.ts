@@ -43,7 +43,7 @@ beforeAll(async () => {
       ...shared,
       plugins: { ...plugins, "backend-onnx": { threads: 1 } },
       models: [
-        model("svc-omni", "idefics3", ["text", "image"]),
+        model("svc-omni", "idefics3", ["text", "image", "video"]),
         model("svc-lyt", "llava-siglip", ["text", "image"]),
         model("svc-blind", "llava-clip", ["text"]),
         model("svc-short", "idefics3", ["text", "image"], 400),
@@ -94,11 +94,13 @@ type Usage = OpenAI.CompletionUsage & {
   readonly cost_idr: number
 }
 
+type Choices = OpenAI.ChatCompletion["choices"]
+
 describe("a model that sees", () => {
   it("says so, counts the image's tokens and charges them as tokens", async () => {
     const models = (await client.models.list()).data as unknown as readonly object[]
     expect(models).toMatchObject([
-      { id: "svc-omni", modalities: ["text", "image"] },
+      { id: "svc-omni", modalities: ["text", "image", "video"] },
       { id: "svc-lyt", modalities: ["text", "image"] },
       { id: "svc-blind", modalities: ["text"] },
       { id: "svc-short", modalities: ["text", "image"] },
@@ -115,6 +117,33 @@ describe("a model that sees", () => {
     expect(other.usage!.prompt_tokens_details.image_tokens).toBe(9)
     const plain = (await ask([question])) as { usage?: Usage }
     expect(plain.usage!.prompt_tokens_details.image_tokens).toBeUndefined()
+  })
+
+  it("sees frames of a video in their order, and counts and charges them", async () => {
+    const clip = readFileSync(join(import.meta.dirname, "../endpoint-chat/fixtures/colours.mp4"))
+    const url = `data:video/mp4;base64,${clip.toString("base64")}`
+    const video = { type: "video_url", video_url: { url } } as never
+    const before = await balance()
+    const first = (await ask([video, question])) as { usage?: Usage; choices: Choices }
+    const { prompt_tokens, completion_tokens, cost_idr, prompt_tokens_details } = first.usage!
+    expect(prompt_tokens_details).toMatchObject({ video_frames: 3, image_tokens: 3 * 28 })
+    expect(cost_idr).toBe(prompt_tokens + 2 * completion_tokens)
+    expect(before - (await balance())).toBeCloseTo(cost_idr, 3)
+    const again = (await ask([video, question])) as { choices: Choices }
+    expect(again.choices[0]!.message).toEqual(first.choices[0]!.message)
+    const cut = `data:video/mp4;base64,${clip.subarray(0, 900).toString("base64")}`
+    const left = await balance()
+    const broken = { type: "video_url", video_url: { url: cut } } as never
+    expect(await refusalOf(ask([question, broken]))).toMatchObject({
+      status: 400,
+      param: "messages[0].content[1].video_url.url",
+    })
+    expect(await refusalOf(ask([question, video], { model: "svc-lyt" }))).toMatchObject({
+      status: 400,
+      code: "unsupported_parameter",
+      message: expect.stringContaining("svc-lyt"),
+    })
+    expect(await balance()).toBe(left)
   })
 
   it("gives the same answer whole, streamed, among others and as a line of a batch", async () => {

@@ -158,7 +158,7 @@ it("sends images as data URIs, in their places, and says how many tokens they we
     res.end(`${event(chunk({}, "stop"))}${event({ choices: [], usage })}data: [DONE]\n\n`)
   })
   const loaded = await openWith()
-  expect(loaded.modalities).toEqual(["text", "image"])
+  expect(loaded.modalities).toEqual(["text", "image", "video"])
   const { text, used, error } = await chat(loaded, chatRequest(showing))
   expect([text, error]).toEqual(["A cat", undefined])
   expect([used.inputTokens, used.imageTokens]).toEqual([80, 64])

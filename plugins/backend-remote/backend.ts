@@ -111,7 +111,8 @@ const openChat: Opener = (model, services) => {
   return {
     ...shapeOf(model),
     task: makeChatTask(model, fallback),
-    modalities: takesImages ? ["text", "image"] : ["text"],
+    // of videos they get frames
+    modalities: takesImages ? ["text", "image", "video"] : ["text"],
     capabilities: [...new Set([...chatCapabilities(model), ...ofFallbacks])],
     servedBy: servedBy(model),
     get servedAt() {

@@ -4,7 +4,7 @@ import { type ApiError, errorBody, statusOf } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
 import { type CallPathFixture, callPathFixture, fakeChatModel } from "../../testing/index.ts"
-import { makeChatEndpoint } from "./endpoint.ts"
+import { chatEndpoint } from "./testing/chat-endpoint.ts"
 
 interface Line {
   readonly custom_id: string
@@ -60,7 +60,7 @@ it("the chat endpoint runs in a batch worker, without HTTP, at half the price", 
     ],
   })
   const fixture = callPathFixture([model])
-  const endpoint = makeChatEndpoint(fixture)
+  const endpoint = chatEndpoint(fixture)
   const jsonl = [
     line("a", {}),
     line("b", { temperature: 9 }),
@@ -152,7 +152,7 @@ it("tools, results, formats and thoughts work in a batch as they do elsewhere", 
       },
     }),
   ].join("\n")
-  const lines = await Effect.runPromise(runBatch(fixture, makeChatEndpoint(fixture), jsonl))
+  const lines = await Effect.runPromise(runBatch(fixture, chatEndpoint(fixture), jsonl))
   expect(lines.map(({ response }) => response.body)).toMatchObject([
     {
       choices: [
@@ -178,7 +178,7 @@ it("a line with several answers is paid for all of them, at half the price, and 
   const [alone, three, ...refused] = await Effect.runPromise(
     runBatch(
       fixture,
-      makeChatEndpoint(fixture),
+      chatEndpoint(fixture),
       [line("a", {}), line("b", { n: 3 }), line("c", { functions: [] }), line("d", { n: 9 })].join(
         "\n",
       ),

@@ -8,22 +8,24 @@ import {
   type Plan,
   type Reply,
 } from "../../core/ports/endpoint.ts"
-import type { ChatEvent } from "../../core/ports/model.ts"
+import type { ChatEvent, ModelContext } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
 import type { Ids, ModelId } from "../../core/services/ids.ts"
-import { adapterName, type ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterName } from "../../core/services/model-entry.ts"
 import type { Outbound } from "../../core/services/outbound.ts"
+import type { Workers } from "../../core/services/workers.ts"
 import { adapterOf } from "./adapter-choice.ts"
 import { toChunks } from "./chunk-encoding.ts"
 import { answerEvidence, requestEvidence } from "./evidence.ts"
-import { imagesIn, readImages } from "./images.ts"
+import { framesIn, mediaIn, picturesIn, readMedia, refuseMedia, withBlockPath } from "./media.ts"
 import { checkCapabilities, checkMaxTokens, maxTokensOf } from "./model-limits.ts"
 import { refusalOf } from "./refused-fields.ts"
 import { type Heading, toCompletion, usageNow } from "./reply-encoding.ts"
 import { ChatChunk, ChatCompletion } from "./reply-schema.ts"
 import { toRequest } from "./request-decoding.ts"
 import { ChatBody } from "./request-schema.ts"
+import type { ChatSettings } from "./settings.ts"
 import { normalizeToolCalls } from "./tool-call-deltas.ts"
 
 export interface ChatEndpointDeps {
@@ -31,6 +33,8 @@ export interface ChatEndpointDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly outbound: Outbound
+  readonly workers: Workers
+  readonly settings: ChatSettings
 }
 
 type Events = Stream.Stream<ChatEvent, ApiError>
@@ -43,7 +47,7 @@ const whole = (
 ): Effect.Effect<Reply, ApiError> =>
   Effect.gen(function* () {
     const all = yield* Stream.runCollect(events)
-    const usage = usageNow(call, metered)
+    const usage = usageNow(call, metered, heading.videoFrames)
     const json = toCompletion(heading, call.body.n ?? 1, all, usage)
     if (!json) return yield* apiError("backend_error", "The model stopped without an end.")
     call.context.note?.(answerEvidence(json as Json))
@@ -57,67 +61,64 @@ const streamed = (
   events: Events,
 ): Reply => {
   const usage =
-    call.body.stream_options?.include_usage === true ? () => usageNow(call, metered) : undefined
+    call.body.stream_options?.include_usage === true
+      ? () => usageNow(call, metered, heading.videoFrames)
+      : undefined
   const all: ChatEvent[] = []
   const seen = events.pipe(Stream.tap((event) => Effect.sync(() => void all.push(event))))
   const noted = Effect.sync(() => {
-    const json = toCompletion(heading, call.body.n ?? 1, all, usageNow(call, metered))
+    const json = toCompletion(
+      heading,
+      call.body.n ?? 1,
+      all,
+      usageNow(call, metered, heading.videoFrames),
+    )
     if (json) call.context.note?.(answerEvidence(json as Json))
   })
   const chunks = toChunks(heading, seen, usage)
   return { status: 200, events: Stream.concat(chunks, Stream.drain(Stream.fromEffect(noted))) }
 }
 
-/** Whether the model takes images says the catalogue: what it does not show has no price. */
-const refuseImages = (
-  catalogue: Catalogue,
-  entry: ModelEntry,
-  placed: ReturnType<typeof imagesIn>,
-): Effect.Effect<void, ApiError> => {
-  const [first] = placed
-  if (!first || catalogue.served(entry).modalities.includes("image")) return Effect.void
-  const { param } = first
-  return Effect.fail(
-    apiError(
-      "unsupported_parameter",
-      `${param}: the model '${entry.id}' takes text only, not images.`,
-      { param },
-    ),
-  )
-}
+/** Images and frames of videos are counted beside what the model meters. */
+const counting = (context: ModelContext, pictures: number): ModelContext =>
+  pictures === 0
+    ? context
+    : {
+        ...context,
+        meter: (model, soFar) => context.meter(model, { ...soFar, images: pictures }),
+      }
 
-const plan = (
-  { catalogue, clock, ids, outbound }: ChatEndpointDeps,
-  call: Call<ChatBody>,
-): Effect.Effect<Plan, ApiError> =>
+const plan = (deps: ChatEndpointDeps, call: Call<ChatBody>): Effect.Effect<Plan, ApiError> =>
   Effect.gen(function* () {
+    const { catalogue, clock, ids } = deps
     const { body } = call
     const entry = yield* catalogue.require("chat", body.model)
     const adapter = yield* adapterOf(body, entry)
     yield* checkMaxTokens(body, entry)
     const loaded = yield* catalogue.open("chat", entry.id)
     yield* checkCapabilities(body, entry, loaded)
-    const placed = imagesIn(body)
-    yield* refuseImages(catalogue, entry, placed)
+    const placed = mediaIn(body)
+    yield* refuseMedia(catalogue, entry, placed)
     const maxTokens = yield* maxTokensOf(body, entry, catalogue.served(entry))
-    const images = yield* readImages(outbound, placed)
-    const { bound, run } = yield* loaded.task.plan(
-      toRequest(body, { maxTokens, adapter, images }),
-      call.context,
-    )
+    const media = yield* readMedia(deps, placed)
+    const pictures = picturesIn(media)
+    const { bound, run } = yield* loaded.task
+      .plan(toRequest(body, { maxTokens, adapter, media }), counting(call.context, pictures))
+      .pipe(Effect.mapError((error) => withBlockPath(body, media, error)))
     const answer = Effect.suspend(() => {
       call.context.note?.(requestEvidence(body, entry))
       const heading: Heading = {
         id: ids.make("chatcmpl-"),
         created: Math.floor(clock.nowMs() / 1000),
         model: adapter ? adapterName(entry.id, adapter) : entry.id,
+        videoFrames: framesIn(media),
       }
       const events = normalizeToolCalls(run, () => ids.make("call_"))
       return body.stream === true
         ? Effect.succeed(streamed(call, entry.id, heading, events))
         : whole(call, entry.id, heading, events)
     })
-    return { bound: { [entry.id]: bound }, run: answer }
+    return { bound: { [entry.id]: { ...bound, images: pictures } }, run: answer }
   })
 
 /** More than the longest context window holds. */

@@ -8,10 +8,10 @@ import { usageOf } from "../../core/usage.ts"
 import { makeOutbound } from "../../runtime/services/outbound/outbound.ts"
 import { plainImage, writtenPng } from "../../testing/images.ts"
 import { callPathFixture, fakeChatModel } from "../../testing/index.ts"
-import { makeChatEndpoint } from "./endpoint.ts"
 import { imageHeader } from "./image-file.ts"
 import { maxImages } from "./images.ts"
 import { usageNow } from "./reply-encoding.ts"
+import { chatEndpoint } from "./testing/chat-endpoint.ts"
 import { type ClientFixture, openClient } from "./testing/open-client.ts"
 
 const image = () => plainImage(7, 5, "red")
@@ -118,7 +118,7 @@ const wrong: readonly (readonly [what: string, url: () => string, message: RegEx
 it.each(wrong)("is refused, and nothing is charged: %s", async (_, url, message) => {
   const model = fakeChatModel({ entry: { modalities: ["text", "image"] } })
   const calls = callPathFixture([model])
-  const endpoint = makeChatEndpoint({ ...calls, outbound: makeOutbound([host]) })
+  const endpoint = chatEndpoint({ ...calls, outbound: makeOutbound([host]) })
   const { status, json } = await calls.ask(
     endpoint,
     asked(block(dataUri(png)), block(url())) as never,

@@ -21,9 +21,38 @@ export const ImageBlock = Schema.Struct({
   cache_control: optional(CacheControl),
 }).annotate({ identifier: "ImageBlock", description: "`url` is a data URI or an https address." })
 
+const VideoUrlBlock = Schema.Struct({
+  type: Schema.Literal("video_url"),
+  video_url: Schema.Struct({ url: Schema.NonEmptyString }),
+  cache_control: optional(CacheControl),
+}).annotate({
+  identifier: "VideoUrlBlock",
+  description: "`url` is a data URI or an https address.",
+})
+
+const InputVideoBlock = Schema.Struct({
+  type: Schema.Literal("input_video"),
+  input_video: Schema.Struct({
+    url: optional(Schema.NonEmptyString),
+    data: optional(Schema.NonEmptyString),
+    format: optional(Schema.Literals(["mp4", "mov", "webm", "mkv"])),
+  }).check(
+    Schema.makeFilter(({ url, data }) =>
+      (url == null) === (data == null) ? "must have `url` or `data`" : undefined,
+    ),
+  ),
+  cache_control: optional(CacheControl),
+}).annotate({
+  identifier: "InputVideoBlock",
+  description: "`url` is a data URI or an https address, `data` base64 or a data URI.",
+})
+
+/** Models see some of a video's frames. */
+export const VideoBlock = Schema.Union([VideoUrlBlock, InputVideoBlock])
+
 const Blocks = Schema.Array(
-  Schema.Union([TextBlock, ImageBlock]).annotate({
-    message: "must be a block of type text or image_url",
+  Schema.Union([TextBlock, ImageBlock, VideoUrlBlock, InputVideoBlock]).annotate({
+    message: "must be a block of type text, image_url, video_url or input_video",
   }),
 )
   .check(Schema.isMinLength(1, { message: "must hold at least one content block" }))

@@ -1,11 +1,11 @@
 import "reflect-metadata/lite"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { container as root } from "tsyringe"
 import { expect, it } from "vitest"
 import { provide, resolveAll, Tokens } from "../../core/tokens.ts"
-import { callPathFixture, fakeChatModel } from "../../testing/index.ts"
-import { makeChatEndpoint } from "./endpoint.ts"
+import { callPathFixture, fakeChatModel, fakeWorkers } from "../../testing/index.ts"
 import { plugin } from "./plugin.ts"
+import { chatEndpoint } from "./testing/chat-endpoint.ts"
 
 it("registers its endpoint with what the kernel lends", () => {
   const container = root.createChildContainer()
@@ -14,7 +14,8 @@ it("registers its endpoint with what the kernel lends", () => {
   provide(container, Tokens.clock, fixture.clock)
   provide(container, Tokens.ids, fixture.ids)
   provide(container, Tokens.outbound, fixture.outbound)
-  plugin.create({}).register?.(container)
+  provide(container, Tokens.workers, fakeWorkers())
+  plugin.create(Schema.decodeSync(plugin.settings)({}) as never).register?.(container)
   expect(resolveAll(container, Tokens.endpoints)).toMatchObject([
     {
       id: "chat.completions",
@@ -38,7 +39,7 @@ it("registers its endpoint with what the kernel lends", () => {
 
 it("takes large bodies where a chat model reads images, and for those only", () => {
   const fixture = callPathFixture([fakeChatModel({ entry: { modalities: ["text", "image"] } })])
-  expect(makeChatEndpoint(fixture)).toMatchObject({
+  expect(chatEndpoint(fixture)).toMatchObject({
     maxBodyBytes: 50 * 2 ** 20,
     maxTextBytes: 8 * 2 ** 20,
   })
@@ -51,7 +52,8 @@ it("finds the schema checker of another plugin, whenever that comes", async () =
   provide(container, Tokens.clock, fixture.clock)
   provide(container, Tokens.ids, fixture.ids)
   provide(container, Tokens.outbound, fixture.outbound)
-  plugin.create({}).register?.(container)
+  provide(container, Tokens.workers, fakeWorkers())
+  plugin.create(Schema.decodeSync(plugin.settings)({}) as never).register?.(container)
   const check = () => fixture.ask(resolveAll(container, Tokens.endpoints)[1]!, { schema: {} })
   expect(await check()).toMatchObject({ status: 404, json: { code: "not_found" } })
   provide(container, Tokens.schemaChecker, {

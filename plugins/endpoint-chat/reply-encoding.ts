@@ -10,10 +10,16 @@ export interface Heading {
   /** In Unix seconds. */
   readonly created: number
   readonly model: string
+  /** Frames of videos in the prompt. */
+  readonly videoFrames?: number
 }
 
 /** Returns what the call has used so far, and its cost. */
-export const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: string): ChatUsage => {
+export const usageNow = (
+  call: Pick<Call<unknown>, "used" | "cost">,
+  model: string,
+  videoFrames = 0,
+): ChatUsage => {
   const used = call.used()
   const usage = used[model] ?? noUsage
   return {
@@ -25,6 +31,7 @@ export const usageNow = (call: Pick<Call<unknown>, "used" | "cost">, model: stri
     prompt_tokens_details: {
       cached_tokens: usage.cacheReadTokens,
       ...(usage.imageTokens > 0 && { image_tokens: usage.imageTokens }),
+      ...(videoFrames > 0 && { video_frames: videoFrames }),
     },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
     cost_idr: rupiahNumber(call.cost()),

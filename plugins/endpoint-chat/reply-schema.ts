@@ -14,6 +14,11 @@ export const ChatUsage = Schema.Struct({
     image_tokens: Schema.optionalKey(count).pipe(
       Schema.annotateKey({ description: "Of prompts with images; part of `prompt_tokens`." }),
     ),
+    video_frames: Schema.optionalKey(count).pipe(
+      Schema.annotateKey({
+        description: "Of prompts with videos; their tokens are part of `image_tokens`.",
+      }),
+    ),
   }),
   completion_tokens_details: Schema.Struct({ reasoning_tokens: count }),
   cost_idr: Schema.Finite.annotate({ description: "What the call cost, in rupiah." }),

@@ -58,6 +58,6 @@ it.each(Object.entries(fields))("%s goes where it should", (name, handling) => {
   if (typeof handling === "string") return
   const without = { ...base, ...beside[name as keyof ChatBody] } as ChatBody
   const given = { ...without, [name]: handling.translated } as ChatBody
-  const parts = { maxTokens: 16, images: new Map() }
+  const parts = { maxTokens: 16, media: new Map() }
   expect(toRequest(given, parts)).not.toEqual(toRequest(without, parts))
 })

@@ -6,31 +6,33 @@ import type {
   Sampling,
   ToolDefinition,
 } from "../../core/ports/model.ts"
-import type { Images } from "./images.ts"
+import type { Media } from "./media.ts"
 import type { ChatMessage } from "./message-schema.ts"
 import type { ChatBody } from "./request-schema.ts"
 import { askedFormat } from "./response-format.ts"
 import { formatsOf } from "./structured-output.ts"
 
-const toParts = (content: ChatMessage["content"], images: Images): readonly Part[] => {
+const toParts = (content: ChatMessage["content"], media: Media): readonly Part[] => {
   if (content == null) return []
   if (typeof content === "string") return [{ type: "text", text: content }]
-  return content.map((block): Part => {
+  return content.flatMap((block): readonly Part[] => {
     if (block.type === "text")
-      return {
-        type: "text",
-        text: block.text,
-        ...(block.cache_control && { cacheBreakpoint: true }),
-      }
-    const image = images.get(block)
-    if (!image) throw new Error("an image block was not read")
-    return image
+      return [
+        {
+          type: "text",
+          text: block.text,
+          ...(block.cache_control && { cacheBreakpoint: true }),
+        },
+      ]
+    const parts = media.get(block)
+    if (!parts) throw new Error("a block was not read")
+    return parts
   })
 }
 
-const toMessage = (message: ChatMessage, images: Images): Message => ({
+const toMessage = (message: ChatMessage, media: Media): Message => ({
   role: message.role === "developer" ? "system" : message.role,
-  content: toParts(message.content, images),
+  content: toParts(message.content, media),
   ...(message.tool_calls?.length && {
     toolCalls: message.tool_calls.map((call) => ({
       id: call.id,
@@ -106,15 +108,15 @@ export interface RequestParts {
   readonly maxTokens: number
   readonly adapter?: Adapter | undefined
   /** By the image blocks of the body, each of which has one. */
-  readonly images: Images
+  readonly media: Media
 }
 
 /** Translates the request's fields to the Model port. */
 export const toRequest = (
   body: ChatBody,
-  { maxTokens, adapter, images }: RequestParts,
+  { maxTokens, adapter, media }: RequestParts,
 ): ChatRequest => ({
-  messages: body.messages.map((message) => toMessage(message, images)),
+  messages: body.messages.map((message) => toMessage(message, media)),
   sampling: toSampling(body),
   maxTokens,
   ...((body.n ?? 1) > 1 && { answers: body.n ?? 1 }),

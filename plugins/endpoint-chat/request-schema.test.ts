@@ -212,6 +212,7 @@ it("says what a content block must be", async () => {
   expect(
     await answer({ messages: [{ role: "user", content: [{ type: "video" }] }] }),
   ).toMatchObject({
-    message: "messages[0].content[0]: must be a block of type text or image_url",
+    message:
+      "messages[0].content[0]: must be a block of type text, image_url, video_url or input_video",
   })
 })

@@ -15,8 +15,8 @@ import {
   fakeChatModel,
   fakeClock,
 } from "../../../testing/index.ts"
-import { makeChatEndpoint } from "../endpoint.ts"
 import { makeSchemaCheckEndpoint } from "../schema-check-endpoint.ts"
+import { chatEndpoint } from "./chat-endpoint.ts"
 
 export interface ClientFixture {
   readonly client: OpenAI
@@ -39,7 +39,7 @@ export const openClient = async (
   const deps = await openHttpFixture({ models: [model.entry], until: "listening" })
   deps.catalogue.set(model.entry.id, { state: "ready", loaded: model.loaded })
   deps.server.publish([
-    makeChatEndpoint({
+    chatEndpoint({
       catalogue: deps.catalogue,
       clock: fakeClock(),
       ids: makeIds(() => Date.now()),

@@ -4,13 +4,13 @@ import {
   fakeChatModel,
   fakeEmbedModel,
 } from "../../../testing/index.ts"
-import { makeChatEndpoint } from "../endpoint.ts"
+import { chatEndpoint } from "./chat-endpoint.ts"
 
 /** The endpoint over a fake chat model, called through the call path. */
 export const openEndpoint = (script: FakeChatScript = { says: ["Halo", ", ", "dunia"] }) => {
   const model = fakeChatModel(script)
   const fixture = callPathFixture([model, fakeEmbedModel()])
-  const endpoint = makeChatEndpoint(fixture)
+  const endpoint = chatEndpoint(fixture)
   return {
     model,
     fixture,
