@@ -1,4 +1,4 @@
-import { kvTokenBytes } from "../plugins/backend-onnx/generation/kv-bank.ts"
+import { kvTokenBytes } from "../plugins/backend-onnx/sessions/kv-bank.ts"
 import { count, gigabytes, hubOf, readModel, readyMadeFiles } from "./ready-made.ts"
 import { table } from "./table.ts"
 

@@ -94,11 +94,11 @@ describe.skipIf(skipped)("a server with a model on a device", () => {
       .filter(Boolean)
       .map(Number)
       .find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("backend-webgpu"))
+  /** All models serve again: a process that opens one is given an hour before it counts as hung. */
   const served = async () => {
-    await vi.waitUntil(async () => (await embed()).status === 200, {
-      timeout: 60_000,
-      interval: 200,
-    })
+    const isReady = async () =>
+      (await embed()).status === 200 && (await fetch(`${platform.url}/readyz`)).status === 200
+    await vi.waitUntil(isReady, { timeout: 60_000, interval: 200 })
   }
 
   /** The device that the receipt of a chat names, and whether `rakit replay` could run it again. */

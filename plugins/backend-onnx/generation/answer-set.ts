@@ -61,13 +61,18 @@ export class AnswerSet {
     const [seed, ...left] = this.left
     if (!prompt || seed === undefined || this.rows.length >= this.atOnce) return false
     this.left = left
-    if (!left.length) this.prompt = undefined
     const answer = ++this.answer
     const emit = (event: DecoderEvent) => {
       if (event.type !== "time") this.emit({ ...event, answer })
     }
     this.rows.push(new GenerateJob(this.model, { ...this.request, seed }, emit, { prompt }))
+    if (!left.length) this.forgetPrompt()
     return true
+  }
+
+  private forgetPrompt(): void {
+    this.prompt?.cache.release()
+    this.prompt = undefined
   }
 
   /** Returns true when all answers have ended. */
@@ -84,7 +89,7 @@ export class AnswerSet {
   release(): void {
     if (this.ended) return
     this.ended = true
-    this.prompt = undefined
+    this.forgetPrompt()
     for (const row of this.rows) row.release()
     this.emit({ type: "time", stage: "decode", durationMs: this.decodeMs })
   }

@@ -5,11 +5,12 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
 import type { Precision } from "../onnx/linear.ts"
+import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
+import { contentsOf } from "../testing/kv-in-memory.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
 import { CachedDecoder } from "./cached-decoder.ts"
-import { KvBank, roundedCapacity } from "./kv-bank.ts"
 import type { KvCache } from "./kv-cache.ts"
 
 /** The same tokens have the same numbers, bit by bit, however they are computed. */
@@ -53,12 +54,7 @@ describe.each([
       logits = (await session.forward(cache, ids.subarray(cache.length, end), true)).slice()
     return { cache, bits: bitsOf(logits) }
   }
-  const keysAndValues = (cache: KvCache): Buffer => {
-    const { layers, kvHeads, headSize } = cache.bank.shape
-    const into = new Float32Array(2 * layers * kvHeads * headSize * cache.length)
-    cache.bank.read(cache.row, 0, cache.length, into)
-    return bitsOf(into)
-  }
+  const keysAndValues = (cache: KvCache): Buffer => bitsOf(contentsOf(cache))
 
   test("in chunks of any size", async () => {
     const cutsOf = (length: number) =>

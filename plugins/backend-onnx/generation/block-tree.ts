@@ -1,3 +1,4 @@
+import type { KvBlock } from "../sessions/kv-store.ts"
 import type { KvCache } from "./kv-cache.ts"
 
 /** Tokens of a whole block. */
@@ -13,8 +14,7 @@ export interface Block {
   readonly ids: readonly number[]
   readonly tokens: number
   readonly children: Map<string, Block>
-  /** `[2*layers, kvHeads, tokens, headSize]` */
-  data: Float32Array
+  readonly data: KvBlock
   /** A `cache_control` marker covers it, so reading it is counted in the usage. */
   marked: boolean
 }
@@ -59,14 +59,14 @@ export class BlockTree {
   private readonly roots = new Map<string, Map<string, Block>>()
   /** Oldest first, with the owner. */
   private readonly byAge = new Map<Block, string>()
-  private readonly spare: Float32Array[] = []
-  private readonly tokenFloats: number
+  private readonly spare: KvBlock[] = []
+  private readonly tokenBytes: number
   bytes = 0
 
   /** `tokenBytes`: size of the keys and values of one token. */
   constructor(maxBytes: number, tokenBytes: number) {
     this.maxBytes = maxBytes
-    this.tokenFloats = tokenBytes / 4
+    this.tokenBytes = tokenBytes
   }
 
   /** The whole blocks that match the sequence from its beginning, up to `most` tokens. */
@@ -75,7 +75,8 @@ export class BlockTree {
     let children = this.roots.get(owner)
     for (let at = 0; children && at + blockTokens <= most; at += blockTokens) {
       const block = children.get(blockKey(ids, at, at + blockTokens))
-      if (!block) break
+      if (block?.data.isLost) this.drop(block)
+      if (!block || block.data.isLost) break
       path.push(block)
       children = block.children
     }
@@ -104,9 +105,10 @@ export class BlockTree {
     cache: KvCache,
     { ids, from, to }: NewBlock,
   ): Block | undefined {
-    const data = this.allocate(to - from, path)
-    if (!data) return undefined
-    cache.bank.read(cache.row, from, to - from, data)
+    const bytes = (to - from) * this.tokenBytes
+    if (!this.makeRoom(bytes, path)) return undefined
+    const spare = to - from === blockTokens ? this.spare.pop() : undefined
+    const data = cache.bank.read(cache.row, from, to - from, spare)
     const parent = path.at(-1)
     const own = Array.from({ length: to - from }, (_, i) => ids[from + i]!)
     const block: Block = {
@@ -122,22 +124,21 @@ export class BlockTree {
     if (!parent) this.roots.set(owner, siblings)
     siblings.set(block.key, block)
     this.byAge.set(block, owner)
+    this.bytes += bytes
     return block
   }
 
   /**
-   * A buffer for so many tokens, after evicting the oldest blocks; undefined when only blocks of
-   * the path itself are left.
+   * Evicts the oldest blocks until there is room. Returns false when only blocks of the path itself
+   * are left.
    */
-  private allocate(tokens: number, path: readonly Block[]): Float32Array | undefined {
-    const floats = tokens * this.tokenFloats
-    while (this.bytes + floats * 4 > this.maxBytes) {
+  private makeRoom(bytes: number, path: readonly Block[]): boolean {
+    while (this.bytes + bytes > this.maxBytes) {
       const oldest = this.byAge.keys().next().value
-      if (!oldest || path.includes(oldest)) return undefined
+      if (!oldest || path.includes(oldest)) return false
       this.drop(oldest)
     }
-    this.bytes += floats * 4
-    return (tokens === blockTokens && this.spare.pop()) || new Float32Array(floats)
+    return true
   }
 
   drop(block: Block): void {
@@ -146,7 +147,9 @@ export class BlockTree {
     siblings.delete(block.key)
     if (!block.parent && !siblings.size) this.roots.delete(owner)
     this.byAge.delete(block)
-    this.bytes -= block.data.byteLength
-    if (block.tokens === blockTokens && this.spare.length < 8) this.spare.push(block.data)
+    this.bytes -= block.tokens * this.tokenBytes
+    const isSpare = block.tokens === blockTokens && this.spare.length < 8 && !block.data.isLost
+    if (isSpare) this.spare.push(block.data)
+    else block.data.release()
   }
 }

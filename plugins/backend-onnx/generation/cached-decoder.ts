@@ -1,7 +1,15 @@
 import type { AdapterChoice, DecoderSession, ForwardPass } from "../sessions/decoder.ts"
+import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
 import { KvCache } from "./kv-cache.ts"
 
 const notFinite = () => new Error("the model's keys or values are not finite numbers")
+
+/**
+ * Whether a pass over keys and values on a device, which returns none of them, computed numbers that
+ * are not finite: one of them makes all logits behind it so.
+ */
+const isBroken = (fresh: Float32Array, logits: Float32Array): boolean =>
+  fresh.length === 0 && Number.isNaN(logits[0])
 
 /** Output of a forward pass over tokens that are not in the cache yet. */
 export interface DraftVerification {
@@ -27,6 +35,11 @@ export class CachedDecoder {
     return this.decoder.isInvariant
   }
 
+  /** The most tokens of all rows of a bank; undefined: any number. */
+  get mostTokens(): number | undefined {
+    return this.decoder.mostTokens
+  }
+
   /** Whether a sequence that may get so many tokens is a long one. */
   isLong(reach: number): boolean {
     return reach > (this.decoder.shape.longAfter ?? Number.POSITIVE_INFINITY)
@@ -38,7 +51,9 @@ export class CachedDecoder {
     { adapter, reach = 0 }: { readonly adapter?: AdapterChoice; readonly reach?: number } = {},
   ): KvCache {
     const isLong = this.isLong(reach)
-    return new KvCache(this.decoder.shape, tokens, { isLong, ...(adapter && { adapter }) })
+    const capacity = roundedCapacity(tokens)
+    const store = this.decoder.newStore?.(capacity) ?? new KvBank(this.decoder.shape, 1, capacity)
+    return new KvCache(store, { isLong, ...(adapter && { adapter }) })
   }
 
   /** The caches are consecutive rows of one bank; each gets the same number of tokens. */
@@ -57,7 +72,7 @@ export class CachedDecoder {
       ...(embedded && { embedded }),
       pastLens: caches.map((cache) => cache.length),
       long: caches.map((cache) => cache.isLong),
-      past: bank.rowsFrom(row, rows),
+      ...bank.rowsFrom(row, rows),
       capacity: bank.capacity,
       logitsAt,
       adapters: caches.map(({ adapter }) => adapter),
@@ -84,6 +99,10 @@ export class CachedDecoder {
     const logitsAt = wantsLogits ? [ids.length - 1] : []
     const { logits, fresh } = await this.run([cache], ids, logitsAt, embedded)
     if (!cache.append(fresh, ids.length)) throw notFinite()
+    if (wantsLogits && isBroken(fresh, logits)) {
+      cache.bank.clear(cache.row)
+      throw notFinite()
+    }
     return logits
   }
 
@@ -118,8 +137,12 @@ export class CachedDecoder {
       ids,
       ids.map((_, i) => i),
     )
-    return this.split(logits, rows).map((own, index) =>
-      caches[index]!.append(fresh, 1, 1, rows, index) ? own : undefined,
-    )
+    return this.split(logits, rows).map((own, index) => {
+      const cache = caches[index]!
+      if (!cache.append(fresh, 1, 1, rows, index)) return undefined
+      if (!isBroken(fresh, own)) return own
+      cache.bank.clear(cache.row)
+      return undefined
+    })
   }
 }

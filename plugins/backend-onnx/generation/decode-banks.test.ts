@@ -1,8 +1,10 @@
 import fc from "fast-check"
 import { expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
+import { KvBank } from "../sessions/kv-bank.ts"
+import type { KvShape, KvStore } from "../sessions/kv-store.ts"
+import { contentsOf } from "../testing/kv-in-memory.ts"
 import { cheapestGroups, DecodeBanks } from "./decode-banks.ts"
-import type { KvShape } from "./kv-bank.ts"
 import { KvCache } from "./kv-cache.ts"
 
 const shape: KvShape = { layers: 1, kvHeads: 2, headSize: 1 }
@@ -16,16 +18,28 @@ interface Row {
 const append = (row: Row, count: number): void => {
   row.cache.append(new Float32Array(4 * count).fill(row.id), count)
 }
+/** Banks of which some cache has a row. */
+let live = 0
+class CountedBank extends KvBank {
+  constructor(rows: number, capacity: number) {
+    super(shape, rows, capacity)
+    live++
+  }
+  override another(rows: number, capacity: number): KvBank {
+    return new CountedBank(rows, capacity)
+  }
+  override release(): void {
+    live--
+  }
+}
 const rowOf = (id: number, length: number): Row => {
-  const row = { id, cache: new KvCache(shape), ended: false }
+  const row = { id, cache: new KvCache(new CountedBank(1, 128)), ended: false }
   row.cache.reserve(length)
   append(row, length)
   return row
 }
 const holdsItsOwn = (row: Row): boolean => {
-  const out = new Float32Array(row.cache.length * 4)
-  row.cache.bank.read(row.cache.row, 0, row.cache.length, out)
-  return out.every((value) => value === row.id)
+  return contentsOf(row.cache).every((value) => value === row.id)
 }
 
 test("texts of like length go together, very different ones apart", () => {
@@ -50,16 +64,24 @@ const event = fc.oneof(
   fc.record({ what: fc.constant("write" as const), count: fc.integer({ min: 1, max: 140 }) }),
 )
 
+const mostTokens = fc.constantFrom(Number.POSITIVE_INFINITY, 1024, 300)
+const isWithin = ({ rows, capacity }: KvStore, most: number): boolean =>
+  rows === 1 || rows * capacity <= most
+
 test("whoever joins, leaves, pauses and grows: rows of a step lie side by side, with room, and each keeps its own", () => {
   fc.assert(
-    fc.property(fc.array(event, { maxLength: 40 }), (events) => {
-      const banks = new DecodeBanks<Row>()
+    fc.property(fc.array(event, { maxLength: 40 }), mostTokens, (events, most) => {
+      const banks = new DecodeBanks<Row>(most)
+      live = 0
       const [active, paused]: [Row[], Row[]] = [[], []]
       let nextId = 1
       for (const event of events) {
         if (event.what === "join" && active.length < 8) active.push(rowOf(nextId++, event.length))
-        if (event.what === "end" && active.length)
-          active.splice(event.pick % active.length, 1)[0]!.ended = true
+        if (event.what === "end" && active.length) {
+          const [row] = active.splice(event.pick % active.length, 1)
+          row!.ended = true
+          row!.cache.release()
+        }
         if (event.what === "pause" && active.length)
           paused.push(...active.splice(event.pick % active.length, 1))
         if (event.what === "resume" && paused.length)
@@ -67,6 +89,7 @@ test("whoever joins, leaves, pauses and grows: rows of a step lie side by side, 
         for (let step = 0; step < (event.what === "write" ? event.count : 1); step++) {
           const groups = banks.arrange(active)
           expect(groups.flat().length).toBe(active.length)
+          for (const [row] of groups) expect(isWithin(row!.cache.bank, most)).toBe(true)
           for (const group of groups)
             for (const [index, row] of group.entries()) {
               expect(row.cache.bank).toBe(group[0]!.cache.bank)
@@ -77,6 +100,8 @@ test("whoever joins, leaves, pauses and grows: rows of a step lie side by side, 
         }
         for (const row of [...active, ...paused]) expect(holdsItsOwn(row)).toBe(true)
       }
+      for (const row of [...active, ...paused]) row.cache.release()
+      expect(live).toBe(0)
     }),
     { numRuns: runs(100) },
   )
@@ -93,5 +118,7 @@ test("numbers that are not finite leave no trace in a bank", () => {
     true,
     false,
   ])
-  expect(second.cache.bank.arrays.every((array) => array.every(Number.isFinite))).toBe(true)
+  expect((second.cache.bank as KvBank).arrays.every((array) => array.every(Number.isFinite))).toBe(
+    true,
+  )
 })

@@ -1,4 +1,4 @@
-import { KvBank, roundedCapacity } from "./kv-bank.ts"
+import { roundedCapacity } from "../sessions/kv-bank.ts"
 import type { KvCache } from "./kv-cache.ts"
 
 /** A sequence that is being decoded. */
@@ -22,17 +22,25 @@ const neededCapacity = (rows: readonly DecodeRow[]): number =>
 const costOf = (groups: readonly (readonly DecodeRow[])[]): number =>
   groups.reduce((sum, rows) => sum + stepCostTokens + rows.length * neededCapacity(rows), 0)
 
+/** Whether a bank of so many tokens may be made; one of a single row always. */
+const fits = (rows: number, capacity: number, mostTokens: number): boolean =>
+  rows === 1 || rows * capacity <= mostTokens
+
 /**
- * The cheapest partition of the rows, sorted by length, into groups (dynamic programming over the
- * cut positions).
+ * The cheapest partition of the rows, sorted by length, into groups of at most `mostTokens` (dynamic
+ * programming over the cut positions).
  */
-export const cheapestGroups = <Row extends DecodeRow>(rows: readonly Row[]): readonly Row[][] => {
+export const cheapestGroups = <Row extends DecodeRow>(
+  rows: readonly Row[],
+  mostTokens = Number.POSITIVE_INFINITY,
+): readonly Row[][] => {
   const sorted = [...rows].sort((a, b) => a.cache.length - b.cache.length)
   const best: { readonly cost: number; readonly from: number }[] = [{ cost: 0, from: 0 }]
   for (let end = 1; end <= sorted.length; end++) {
     const capacity = neededCapacity([sorted[end - 1]!])
     let choice = { cost: Number.POSITIVE_INFINITY, from: 0 }
     for (let from = 0; from < end; from++) {
+      if (!fits(end - from, capacity, mostTokens)) continue
       const cost = best[from]!.cost + stepCostTokens + (end - from) * capacity
       if (cost < choice.cost) choice = { cost, from }
     }
@@ -47,13 +55,6 @@ export const cheapestGroups = <Row extends DecodeRow>(rows: readonly Row[]): rea
 const isFull = (rows: readonly DecodeRow[]): boolean =>
   neededCapacity(rows) > rows[0]!.cache.capacity
 
-const moveAll = (rows: readonly DecodeRow[], bank: KvBank): void => {
-  for (const [index, row] of rows.entries()) row.cache.moveTo(bank, index)
-}
-
-// spare rows, so that one more sequence joins without moving the others
-const spareRows = (count: number): number => Math.ceil(count / 4) * 4
-
 /**
  * Keeps sequences that are decoded together in consecutive rows of a bank (continuous batching);
  * moves them only when that pays.
@@ -61,6 +62,12 @@ const spareRows = (count: number): number => Math.ceil(count / 4) * 4
 export class DecodeBanks<Row extends DecodeRow> {
   /** Row i of a group is row i of its bank. */
   private groups: Row[][] = []
+  /** The most tokens of all rows of a bank. */
+  private readonly mostTokens: number
+
+  constructor(mostTokens = Number.POSITIVE_INFINITY) {
+    this.mostTokens = mostTokens
+  }
 
   /**
    * Returns the rows of the next step in groups, each in one bank with capacity for one more token
@@ -72,22 +79,23 @@ export class DecodeBanks<Row extends DecodeRow> {
     const newcomers = rows.filter((row) => !known.has(row))
     for (const row of newcomers) this.groups.push([row])
     if (!left && !newcomers.length && !this.groups.some(isFull)) return this.groups
-    const cheapest = cheapestGroups(rows)
+    const cheapest = cheapestGroups(rows, this.mostTokens)
+    const outgrows = (group: readonly Row[]) =>
+      isFull(group) && !fits(group.length, neededCapacity(group), this.mostTokens)
     // saving less than a tenth does not pay for moving
-    if (costOf(cheapest) < costOf(this.groups) * 0.9)
+    if (costOf(cheapest) < costOf(this.groups) * 0.9 || this.groups.some(outgrows))
       this.groups = cheapest.map((wanted) => this.gather(wanted))
-    else
-      for (const group of this.groups)
-        if (isFull(group))
-          moveAll(
-            group,
-            new KvBank(
-              group[0]!.cache.bank.shape,
-              group.length > 1 ? spareRows(group.length) : 1,
-              neededCapacity(group),
-            ),
-          )
+    else for (const group of this.groups) if (isFull(group)) this.moveToNewBank(group)
     return this.groups
+  }
+
+  private moveToNewBank(rows: readonly Row[]): void {
+    const capacity = neededCapacity(rows)
+    // spare rows, so that one more sequence joins without moving the others
+    const count = rows.length > 1 ? Math.ceil(rows.length / 4) * 4 : 1
+    const most = Math.max(rows.length, Math.floor(this.mostTokens / capacity))
+    const bank = rows[0]!.cache.bank.another(Math.min(count, most), capacity)
+    for (const [index, row] of rows.entries()) row.cache.moveTo(bank, index)
   }
 
   /** Removes rows that are not decoded now. Returns whether there were any. */
@@ -101,10 +109,7 @@ export class DecodeBanks<Row extends DecodeRow> {
         const last = group.pop()!
         // a paused row takes its keys and values along
         if (!row.ended)
-          row.cache.moveTo(
-            new KvBank(row.cache.bank.shape, 1, roundedCapacity(row.cache.length)),
-            0,
-          )
+          row.cache.moveTo(row.cache.bank.another(1, roundedCapacity(row.cache.length)), 0)
         if (last === row) continue
         last.cache.moveTo(last.cache.bank, index)
         group[index] = last
@@ -126,16 +131,8 @@ export class DecodeBanks<Row extends DecodeRow> {
       )
     })
     if (!base) {
-      const rows = [...wanted]
-      moveAll(
-        rows,
-        new KvBank(
-          rows[0]!.cache.bank.shape,
-          rows.length > 1 ? spareRows(rows.length) : 1,
-          capacity,
-        ),
-      )
-      return rows
+      this.moveToNewBank(wanted)
+      return [...wanted]
     }
     const rows = [...base]
     for (const row of wanted)

@@ -45,11 +45,12 @@ const endOf = ({ of, job }: Row, cause: unknown): EndedJob<DecoderJob> | undefin
 export class DecoderRunner implements ModelRunner<DecoderJob> {
   private readonly session: CachedDecoder
   private readonly speculation: boolean
-  private readonly banks = new DecodeBanks<GenerateJob>()
+  private readonly banks: DecodeBanks<GenerateJob>
 
   constructor(session: CachedDecoder, { speculation = true } = {}) {
     this.session = session
     this.speculation = speculation
+    this.banks = new DecodeBanks(session.mostTokens)
   }
 
   /**

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
+import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { fixtureFolder } from "../testing/fixtures.ts"
 import { CachedDecoder } from "./cached-decoder.ts"
-import { KvBank, roundedCapacity } from "./kv-bank.ts"
 import type { KvCache } from "./kv-cache.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-families-"))

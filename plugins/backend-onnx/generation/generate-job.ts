@@ -13,7 +13,8 @@ import { PromptLookup } from "./prompt-lookup.ts"
 /** Tokens of a prompt in one step. Chunks end at its multiples, as some sessions depend on them. */
 export const prefillChunk = 64
 
-type Stage = "prefill" | "decode"
+const stages = ["prefill", "decode"] as const
+type Stage = (typeof stages)[number]
 
 /**
  * Generates one answer. States: prefilling (a chunk a turn) -> decoding (a token a step, or several
@@ -32,10 +33,7 @@ export class GenerateJob implements DecodeRow {
   private readonly embedded: EmbeddedRows
   private readonly constrained: ConstrainedDecoder | undefined
   private readonly text: AnswerText
-  private readonly spentMs = new Map<Stage, number>([
-    ["prefill", 0],
-    ["decode", 0],
-  ])
+  private readonly spentMs = new Map<Stage, number>(stages.map((stage) => [stage, 0]))
   private begun = false
   /** Tokens that others may take from the prefix cache, where results depend on chunks. */
   private wholeTokens = 0
@@ -70,7 +68,7 @@ export class GenerateJob implements DecodeRow {
     const bytesOf = bytesWith(model.bytesOf, request.markers)
     this.text = new AnswerText(request, model, bytesOf, emit)
     // last, because nothing after it may throw: it has to be released
-    this.constrained = grammar && this.constrainedBy(grammar, bytesOf)
+    if (grammar) this.constrained = this.cache.orRelease(() => this.constrainedBy(grammar, bytesOf))
   }
 
   /** Its first token is chosen in the next step, like one whose mask was late. */
@@ -295,5 +293,6 @@ export class GenerateJob implements DecodeRow {
     } catch {
       // no memory for the prefix cache; the request has ended all the same
     }
+    this.cache.release()
   }
 }

@@ -1,9 +1,24 @@
 import type { AdapterChoice } from "../sessions/decoder.ts"
-import { KvBank, type KvShape, roundedCapacity } from "./kv-bank.ts"
+import { roundedCapacity } from "../sessions/kv-bank.ts"
+import type { KvStore } from "../sessions/kv-store.ts"
+
+/** How many caches have a row in each store: the last one that leaves gives its memory back. */
+const users = new WeakMap<KvStore, number>()
+
+const join = (store: KvStore): KvStore => {
+  users.set(store, (users.get(store) ?? 0) + 1)
+  return store
+}
+
+const leave = (store: KvStore): void => {
+  const left = users.get(store)! - 1
+  users.set(store, left)
+  if (left === 0) store.release()
+}
 
 /** Keys and values of one sequence: a row of a bank, at first of a bank of its own. */
 export class KvCache {
-  bank: KvBank
+  bank: KvStore
   row = 0
   /** The number of cached tokens. */
   length = 0
@@ -12,9 +27,9 @@ export class KvCache {
   /** The sequence may get longer than the model's `longAfter`: it is rotated in another way. */
   readonly isLong: boolean
 
+  /** `bank`: an empty one of a single row. */
   constructor(
-    shape: KvShape,
-    tokens = 1,
+    bank: KvStore,
     {
       adapter,
       isLong = false,
@@ -22,7 +37,7 @@ export class KvCache {
   ) {
     this.adapter = adapter
     this.isLong = isLong
-    this.bank = new KvBank(shape, 1, roundedCapacity(tokens))
+    this.bank = join(bank)
   }
 
   /** Capacity in tokens of every row of the bank. */
@@ -36,13 +51,30 @@ export class KvCache {
    */
   reserve(more: number): void {
     if (this.length + more <= this.capacity) return
-    this.moveTo(new KvBank(this.bank.shape, 1, roundedCapacity(this.length + more)), 0)
+    this.moveTo(this.bank.another(1, roundedCapacity(this.length + more)), 0)
   }
 
-  moveTo(bank: KvBank, row: number): void {
+  moveTo(bank: KvStore, row: number): void {
     bank.copyRow(row, this.bank, this.row, this.length)
-    this.bank = bank
+    const before = this.bank
+    this.bank = join(bank)
     this.row = row
+    leave(before)
+  }
+
+  /** Gives its row up if the work throws. */
+  orRelease<A>(work: () => A): A {
+    try {
+      return work()
+    } catch (cause) {
+      this.release()
+      throw cause
+    }
+  }
+
+  /** Gives its row up: the cache must not be used any more. */
+  release(): void {
+    leave(this.bank)
   }
 
   /** Takes over the tokens of another cache, in place of its own. */

@@ -7,6 +7,7 @@ import {
   grammarVocabulary,
   sharedVocabulary,
 } from "../grammar/grammar-vocabulary.ts"
+import { kvTokenBytes, windowWithin } from "../sessions/kv-bank.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { TextToTokenEncoder } from "../tokenizer/text-to-token-encoder.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
@@ -18,7 +19,6 @@ import type { PacedConstraint } from "./constrained-decoding.ts"
 import type { DecoderEvent, DecoderInfo, DecoderRequest } from "./decoder-jobs.ts"
 import { type DecoderJob, DecoderRunner } from "./decoder-runner.ts"
 import { GenerateJob } from "./generate-job.ts"
-import { kvTokenBytes, windowWithin } from "./kv-bank.ts"
 import { PrefixCache } from "./prefix-cache.ts"
 import { ScoreJob } from "./score-job.ts"
 
@@ -106,7 +106,7 @@ export const openDecoderEngine = async (
   return {
     info: {
       folder,
-      contextTokens: windowWithin(steps.shape, spec.kvBytes),
+      contextTokens: windowWithin(steps.shape, spec.kvBytes, steps.mostTokens),
       vocabulary,
       grammarVocabulary: forGrammars,
       thinks: decoder.thinks,

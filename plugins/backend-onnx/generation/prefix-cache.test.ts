@@ -1,9 +1,11 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
+import { kvTokenBytes } from "../sessions/kv-bank.ts"
+import type { KvShape } from "../sessions/kv-store.ts"
+import { cacheOf, contentsOf } from "../testing/kv-in-memory.ts"
 import { blockTokens } from "./block-tree.ts"
-import { type KvShape, kvTokenBytes } from "./kv-bank.ts"
-import { KvCache } from "./kv-cache.ts"
+import type { KvCache } from "./kv-cache.ts"
 import { PrefixCache } from "./prefix-cache.ts"
 
 const shape: KvShape = { layers: 1, kvHeads: 2, headSize: 2 }
@@ -11,7 +13,7 @@ const tokenBytes = kvTokenBytes(shape)
 
 /** Fake keys and values: numbers that depend on the token and all before it. */
 const filled = (ids: readonly number[]): KvCache => {
-  const cache = new KvCache(shape)
+  const cache = cacheOf(shape)
   cache.reserve(ids.length)
   let sum = 0
   const fresh = new Float32Array(ids.length * 2 * 4)
@@ -24,9 +26,7 @@ const filled = (ids: readonly number[]): KvCache => {
   return cache
 }
 const dump = (cache: KvCache, tokens: number): readonly number[] => {
-  const out = new Float32Array(tokens * 8)
-  cache.bank.read(cache.row, 0, tokens, out)
-  return [...out]
+  return [...contentsOf(cache, tokens)]
 }
 const keep = (
   prefixes: PrefixCache,
@@ -55,7 +55,7 @@ test("gives back exactly what a sequence with the same beginning has, to the tok
   const other = [...range(70), ...range(30, 500)]
   const got = found(prefixes, "a", other)
   expect(got.tokens).toBe(70)
-  const cache = new KvCache(shape)
+  const cache = cacheOf(shape)
   got.restoreInto(cache)
   expect(dump(cache, 70)).toEqual(dump(filled(other), 70))
   expect([96, 98, 100, 10, 1].map((length) => found(prefixes, "a", range(length)).tokens)).toEqual([
@@ -126,7 +126,7 @@ test("where results depend on chunks, whole chunks are given back", () => {
   keep(prefixes, "a", range(192))
   const inChunks = (ids: readonly number[]) => {
     const got = prefixes.find("a", ids, { most: ids.length - 1, multipleOf: 64, breakpoints: [] })
-    const cache = new KvCache(shape)
+    const cache = cacheOf(shape)
     got.restoreInto(cache)
     expect(dump(cache, got.tokens)).toEqual(dump(filled(ids), got.tokens))
     return [got.tokens, cache.length]
@@ -216,7 +216,7 @@ test("whatever is kept and found: the bound holds, and what is restored is what 
                 .get(owner)!
                 .some((other) => `${other},`.startsWith(`${ids.slice(0, got.tokens).join()},`)),
             ).toBe(true)
-          const cache = new KvCache(shape)
+          const cache = cacheOf(shape)
           got.restoreInto(cache)
           expect(dump(cache, got.tokens)).toEqual(dump(filled(ids), got.tokens))
         }

@@ -83,7 +83,7 @@ export class PrefixCache {
     const at = path.length * blockTokens
     let [best, tokens]: [Block | undefined, number] = [undefined, 0]
     for (const block of this.tree.childrenOf(owner, path)?.values() ?? []) {
-      const same = matchingTokens(block, ids, at, most)
+      const same = block.data.isLost ? 0 : matchingTokens(block, ids, at, most)
       if (same > tokens) [best, tokens] = [block, same]
     }
     return best && { block: best, tokens }

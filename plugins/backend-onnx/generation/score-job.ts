@@ -41,6 +41,7 @@ export class ScoreJob {
   private before = 0
   private begun = false
   private spentMs = 0
+  private ended = false
 
   constructor(model: Model, request: ScoreRequest, emit: (event: DecoderEvent) => void) {
     this.model = model
@@ -67,7 +68,10 @@ export class ScoreJob {
   /** Takes over as many tokens as possible; the last one is computed again, for its logits. */
   private begin(ids: Int32Array): void {
     const { prefixes, session } = this.model
-    if (this.cache.isLong !== session.isLong(ids.length)) this.cache = this.newCache(ids.length)
+    if (this.cache.isLong !== session.isLong(ids.length)) {
+      this.cache.release()
+      this.cache = this.newCache(ids.length)
+    }
     const most = ids.length - 1
     const found = prefixes.find(this.owner, ids, {
       most,
@@ -100,6 +104,8 @@ export class ScoreJob {
   release(): void {
     if (this.spentMs) this.emit({ type: "time", stage: "prefill", durationMs: this.spentMs })
     this.spentMs = 0
+    if (!this.ended) this.cache.release()
+    this.ended = true
   }
 
   private finishPrompt(ids: Int32Array, logits: Float32Array): void {

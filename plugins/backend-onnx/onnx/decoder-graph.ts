@@ -1,7 +1,8 @@
 import { decodeRow, rowsOf } from "../weights/matrix.ts"
-import { attention, attentionFrame } from "./attention.ts"
+import { type AttentionInput, attention, attentionFrame } from "./attention.ts"
 import type { Building } from "./building.ts"
 import { decoderStates } from "./decoder-layers.ts"
+import { deviceAttention, deviceFrame } from "./device-attention.ts"
 import type { Value } from "./graph-builder.ts"
 import { linear, type Precision } from "./linear.ts"
 
@@ -11,7 +12,7 @@ export const decoderGraphVersion = 7
 const declareInputs = ({ graph, config }: Building): void => {
   graph.input("x", "float", ["B", "S", config.width])
   graph.input("position_ids", "int64", ["B", "S"])
-  graph.input("past_lens", "int64", ["B"])
+  if (graph.target === "cpu") graph.input("past_lens", "int64", ["B"])
   graph.input("logit_idx", "int64", ["R"])
   for (let layer = 0; layer < config.layers; layer++)
     for (const kind of ["k", "v"])
@@ -30,6 +31,51 @@ const refuseBrokenEmbedding = ({ config, weights }: Building): void => {
 const headPrecision = (precision: Precision): Precision =>
   precision === "int4" ? "auto" : precision
 
+type Attend = Parameters<typeof decoderStates>[1]["attend"]
+
+interface Attending {
+  readonly layer: Attend
+  finish(): void
+}
+
+const inputOf = (
+  { config }: Building,
+  layer: number,
+  fresh: Parameters<Attend>[1],
+): AttentionInput => ({
+  ...fresh,
+  past: { keys: `past.${layer}.k`, values: `past.${layer}.v` },
+  window: config.windows[layer],
+})
+
+const attendOnCpu = (building: Building): Attending => {
+  const { graph, config } = building
+  const frame = attentionFrame(graph, config, "x", "past.0.k")
+  const all: Value[] = []
+  return {
+    layer: (layer, fresh) => {
+      all.push(fresh.keys, fresh.values)
+      return attention(graph, config, frame, inputOf(building, layer, fresh))
+    },
+    finish: () => {
+      const width = config.kvHeads * config.headSize
+      graph.output("new_kv", graph.concat(all, 0), "float", ["LB", "S", width])
+    },
+  }
+}
+
+const attendOnDevice = (building: Building): Attending => {
+  const { graph, config } = building
+  const frame = deviceFrame(graph)
+  return {
+    layer: (layer, fresh) => {
+      const present = { keys: `present.${layer}.k`, values: `present.${layer}.v` }
+      return deviceAttention(graph, config, frame, inputOf(building, layer, fresh), present)
+    },
+    finish: () => {},
+  }
+}
+
 /**
  * Builds the graph of a Llama-like decoder (Touvron et al., arXiv 2302.13971) that returns only the
  * NEW keys and values, so that the cache is never copied.
@@ -38,6 +84,8 @@ const headPrecision = (precision: Precision): Precision =>
  * (rows of B*S whose logits are wanted), `past.{l}.k|v [PB,KV,P,H]`, PB = B, or 1 for a past that
  * all rows share, with S = 1.
  * Out: `logits [1,R,vocabulary]`, `new_kv [2*layers*B, S, KV*H]`: keys then values, layer by layer.
+ * For a device, `last [B]` and `longest [1]` are in place of `past_lens`, and `present.{l}.k|v` of
+ * `new_kv`: the whole cache with the new tokens, in the buffers of the past.
  */
 export const buildDecoderGraph = (
   building: Building,
@@ -46,24 +94,14 @@ export const buildDecoderGraph = (
   const { graph, config, weights, precision, headRows } = building
   declareInputs(building)
   if (headRows === undefined) refuseBrokenEmbedding(building)
-  const frame = attentionFrame(graph, config, "x", "past.0.k")
-  const fresh: Value[] = []
+  const attend = graph.target === "cpu" ? attendOnCpu(building) : attendOnDevice(building)
   const last = decoderStates(building, {
     x: "x",
     positions: "position_ids",
-    attend: (layer, { queries, keys, values }) => {
-      fresh.push(keys, values)
-      const past = { keys: `past.${layer}.k`, values: `past.${layer}.v` }
-      const window = config.windows[layer]
-      return attention(graph, config, frame, { queries, keys, values, past, window })
-    },
+    attend: attend.layer,
     progress: (doneLayers) => progress(doneLayers, config.layers + 1),
   })
-  graph.output("new_kv", graph.concat(fresh, 0), "float", [
-    "LB",
-    "S",
-    config.kvHeads * config.headSize,
-  ])
+  attend.finish()
   const chosen = graph.node(
     "Gather",
     [graph.node("Reshape", [last, graph.ints([1, -1, config.width])]), "logit_idx"],

@@ -11,7 +11,11 @@ export interface Port {
 export interface Session {
   readonly inputs: readonly Port[]
   readonly outputs: readonly Port[]
-  run(feeds: Readonly<Record<string, Tensor>>): Promise<Readonly<Record<string, Tensor>>>
+  /** `fetches`: tensors on the device that outputs are written to; null: an output of the CPU. */
+  run(
+    feeds: Readonly<Record<string, Tensor>>,
+    fetches?: Readonly<Record<string, Tensor | null>>,
+  ): Promise<Readonly<Record<string, Tensor>>>
   release(): Promise<void>
 }
 
@@ -33,6 +37,8 @@ export interface SessionOptions {
    * are short, but what the first run allocated stays beside it. True by default.
    */
   readonly memoryPattern?: boolean
+  /** Outputs stay on the device. */
+  readonly keepsOutputs?: boolean
 }
 
 const spinning = (spinUs: number) =>
@@ -97,3 +103,7 @@ export const longs = (
   values: readonly number[],
   shape: readonly number[] = [values.length],
 ): Tensor => new Tensor("int64", BigInt64Array.from(values, BigInt), shape)
+
+/** The first rows of a tensor on the device, over the same buffer. */
+export const viewOfRows = ({ gpuBuffer, dims }: Tensor, rows: number): Tensor =>
+  Tensor.fromGpuBuffer(gpuBuffer, { dataType: "float32", dims: [rows, ...dims.slice(1)] })

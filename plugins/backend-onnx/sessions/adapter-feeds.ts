@@ -19,7 +19,7 @@ export interface AdapterSpec {
   readonly path: string
 }
 
-type Feeds = Record<string, ReturnType<typeof floats>>
+export type Feeds = Readonly<Record<string, ReturnType<typeof floats>>>
 
 interface OpenSet {
   readonly set: AdapterSet
@@ -30,6 +30,9 @@ interface OpenSet {
 // a set with adapters that are not used any more costs time at every pass; making one, too
 const passesBeforeShrinking = 64
 const megabyte = 2 ** 20
+
+const orZeros = (values: Float32Array, length: number): Float32Array =>
+  values.length ? values : new Float32Array(length)
 
 const groupSizes = (inputs: readonly Port[], config: DecoderConfig): readonly GroupSize[] =>
   groupsIn(inputs).map(({ layer, parts }) => {
@@ -69,8 +72,14 @@ export class AdapterFeeds {
   private readonly single: ReadonlyMap<string, OpenSet>
   private combined: OpenSet | undefined
   private unneeded = 0
+  private readonly leastTiles: number
 
-  private constructor(sizes: readonly GroupSize[], adapters: readonly TiledAdapter[]) {
+  private constructor(
+    sizes: readonly GroupSize[],
+    adapters: readonly TiledAdapter[],
+    leastTiles: number,
+  ) {
+    this.leastTiles = leastTiles
     this.sizes = sizes
     this.adapters = adapters
     this.none = this.openSet([])
@@ -78,14 +87,14 @@ export class AdapterFeeds {
   }
 
   /**
-   * Reads the adapters; `inputs` are those of the graph. Throws `ModelFileError`, also when they
-   * could take more than `maxBytes`.
+   * Reads the adapters; `inputs` are those of the graph, none of which is empty with `leastTiles`: 1.
+   * Throws `ModelFileError`, also when they could take more than `maxBytes`.
    */
   static open(
     inputs: readonly Port[],
     config: DecoderConfig,
     specs: readonly AdapterSpec[],
-    maxBytes: number,
+    { maxBytes, leastTiles = 0 }: { readonly maxBytes: number; readonly leastTiles?: 0 | 1 },
   ): AdapterFeeds {
     const sizes = groupSizes(inputs, config)
     const adapters: TiledAdapter[] = []
@@ -105,7 +114,7 @@ export class AdapterFeeds {
           "Raise adapterMemoryMb of backend-onnx, or remove adapters",
         )
     }
-    return new AdapterFeeds(sizes, adapters)
+    return new AdapterFeeds(sizes, adapters, leastTiles)
   }
 
   /** Memory that the adapters take now. */
@@ -116,10 +125,12 @@ export class AdapterFeeds {
 
   private openSet(adapters: readonly TiledAdapter[]): OpenSet {
     const set = sideBySide(adapters, this.sizes)
-    const weights: Feeds = {}
+    const weights: Record<string, ReturnType<typeof floats>> = {}
     let bytes = 0
     for (const [index, size] of this.sizes.entries()) {
-      const { a, b } = set.groups[index]!
+      const own = set.groups[index]!
+      const a = orZeros(own.a, this.leastTiles * size.columns * tileRanks)
+      const b = orZeros(own.b, this.leastTiles * tileRanks * size.rows)
       const names = adapterNames(size)
       const tiles = a.length / (size.columns * tileRanks)
       weights[names.a] = floats(a, tiles ? [tiles, size.columns, tileRanks] : [1, size.columns, 0])
@@ -144,14 +155,23 @@ export class AdapterFeeds {
     return this.combined
   }
 
+  /** Whether a later pass may take the same weights. */
+  isCurrent(weights: Feeds): boolean {
+    const all = [this.none, ...this.single.values(), this.combined]
+    return all.some((one) => one?.weights === weights)
+  }
+
   /** The inputs of a pass over rows with these adapters. */
-  forRows(rows: readonly (AdapterChoice | undefined)[]): Feeds {
+  forRows(rows: readonly (AdapterChoice | undefined)[]): {
+    readonly weights: Feeds
+    readonly scales: Feeds
+  } {
     const { set, weights } = this.setFor(
       new Set(rows.flatMap((choice) => (choice ? [choice.id] : []))),
     )
-    const feeds = { ...weights }
+    const all: Record<string, ReturnType<typeof floats>> = {}
     for (const [kind, { tiles, runs }] of set.kinds) {
-      const ranks = tiles * tileRanks
+      const ranks = Math.max(tiles, this.leastTiles) * tileRanks
       const scales = new Float32Array(rows.length * ranks)
       for (const [row, choice] of rows.entries()) {
         const run = choice && runs.get(choice.id)
@@ -159,8 +179,8 @@ export class AdapterFeeds {
         const start = row * ranks + run.first * tileRanks
         scales.fill(choice.strength, start, start + run.count * tileRanks)
       }
-      feeds[scalesName(kind)] = floats(scales, [rows.length, 1, ranks])
+      all[scalesName(kind)] = floats(scales, [rows.length, 1, ranks])
     }
-    return feeds
+    return { weights, scales: all }
   }
 }

@@ -33,7 +33,7 @@ const twice = (pass: ForwardPass): ForwardPass => ({
 })
 
 /** The rows of tokens, and those that are given. */
-const rowsOf = (embed: Embed, { ids, embedded }: ForwardPass): Float32Array => {
+export const rowsOf = (embed: Embed, { ids, embedded }: ForwardPass): Float32Array => {
   if (!embedded?.size) return embed(ids)
   const x = embed(Array.from(ids, (id, at) => (embedded.has(at) ? 0 : id)))
   const width = x.length / ids.length
@@ -105,6 +105,7 @@ export class BuiltSession implements DecoderSession {
     // rows of the rotary tables
     const firsts = pastLens.map((length, row) => length + (long?.[row] ? longAfter : 0))
     const x = rowsOf(this.embed, pass)
+    const lora = this.adapters?.forRows(adapters ?? Array.from({ length: rows }, () => undefined))
     const feeds: Record<string, ReturnType<typeof floats>> = {
       x: floats(x, [rows, count, x.length / (rows * count)]),
       position_ids: longs(
@@ -116,7 +117,8 @@ export class BuiltSession implements DecoderSession {
       ),
       past_lens: longs(pastLens),
       logit_idx: longs(logitsAt),
-      ...this.adapters?.forRows(adapters ?? Array.from({ length: rows }, () => undefined)),
+      ...lora?.weights,
+      ...lora?.scales,
     }
     const cached = [past[0]!.length / (kvHeads * capacity * headSize), kvHeads, capacity, headSize]
     for (const [i, array] of past.entries())

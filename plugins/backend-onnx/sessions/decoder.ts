@@ -1,4 +1,5 @@
 import type { DecoderShape } from "../architectures/decoder-config.ts"
+import type { DeviceRows, KvStore } from "./kv-store.ts"
 
 /** The LoRA of a sequence. */
 export interface AdapterChoice {
@@ -25,6 +26,8 @@ export interface ForwardPass {
    * headSize]`. Values beyond a row's past are ignored, but must be finite.
    */
   readonly past: readonly Float32Array[]
+  /** The rows on the device, where the session's stores are there; `past` is empty then. */
+  readonly device?: DeviceRows
   readonly capacity: number
   /** `[rows]`: the sequences that may get longer than the shape's `longAfter`; absent: none. */
   readonly long?: readonly boolean[]
@@ -39,7 +42,7 @@ export interface DecoderOutput {
   readonly logits: Float32Array
   /**
    * Keys and values of the new tokens, `[2*layers, rows, count, kvHeads*headSize]`, in the order of
-   * `past`.
+   * `past`; empty where the pass has written them to the rows on the device.
    */
   readonly fresh: Float32Array
 }
@@ -53,6 +56,10 @@ export interface DecoderSession {
   /** The same tokens have the same numbers, bit by bit, in chunks of any size and any company. */
   readonly isInvariant: boolean
   forward(pass: ForwardPass): Promise<DecoderOutput>
+  /** The most tokens of all rows of a store; absent: any number. */
+  readonly mostTokens?: number
+  /** Returns an empty store of one row, for passes of this session; absent: one in memory. */
+  newStore?(capacity: number): KvStore
   /** Memory that adapters take now; absent: it takes none. */
   adapterBytes?(): number
   close(): Promise<void>

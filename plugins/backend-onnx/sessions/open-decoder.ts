@@ -24,8 +24,12 @@ import { type ChatLanguage, idsOfWords } from "../tokenizer/vocabulary.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { hasWeights } from "../weights/safetensors-folder.ts"
 import { AdapterFeeds, type AdapterSpec } from "./adapter-feeds.ts"
-import { BuiltSession, type Rounding } from "./built-session.ts"
+import { writeAttention } from "./attention-probe.ts"
+import { BuiltSession } from "./built-session.ts"
 import type { Decoder, DecoderSession } from "./decoder.ts"
+import { writeUpload } from "./device-adapters.ts"
+import { writeKvGraphs } from "./device-kv.ts"
+import { DeviceSession } from "./device-session.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
 import { ExportedSession } from "./exported-session.ts"
 import { runProbe, writeProbe } from "./rounding-probe.ts"
@@ -51,14 +55,11 @@ export interface DecoderSpec extends GraphPlace {
   /** The most memory that adapters may take. */
   readonly adapterBytes?: number
   /** It runs on a device, and not on the CPU. */
-  readonly device?: object
+  readonly device?: { readonly maxBufferBytes: number }
 }
 
-/**
- * A device chooses its kernels by the shape of a pass, so a probe of some shapes proves nothing, and
- * a second row would not help.
- */
-const onDevice: Rounding = { lonelyTwice: false, isInvariant: false }
+/** Increment it whenever graphs for devices must be built again. */
+const deviceGraphVersion = 1
 
 const noBytes = new Uint8Array()
 
@@ -72,7 +73,9 @@ const adaptersOf = (spec: DecoderSpec, { config }: ModelSource, progress: Progre
   if (!hasAdapters(spec)) return undefined
   return (inputs: readonly Port[]) => {
     progress("reading adapters")
-    return AdapterFeeds.open(inputs, config, adapters, adapterBytes)
+    // ONNX Runtime's provider crashes where an input is empty
+    const leastTiles = spec.device ? 1 : 0
+    return AdapterFeeds.open(inputs, config, adapters, { maxBytes: adapterBytes, leastTiles })
   }
 }
 
@@ -89,6 +92,7 @@ const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): st
     contents,
     spec.precision,
     ...(takesAdapters ? ["adapters", adapterGraphVersion] : []),
+    ...(spec.device ? ["device", deviceGraphVersion] : []),
   ])
   return cachedGraph(spec, digest, (graph, folder) => {
     writeChatTokenizer(language, folder)
@@ -102,7 +106,11 @@ const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): st
     buildDecoderGraph(building, (done, of) =>
       progress(`building the graph: ${Math.floor((100 * done) / of)} %`),
     )
-    writeProbe(folder, building)
+    if (spec.device) {
+      writeKvGraphs(folder, config)
+      writeAttention(folder, config)
+      if (takesAdapters) writeUpload(folder)
+    } else writeProbe(folder, building)
   })
 }
 
@@ -174,15 +182,12 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
     progress("loading the graph")
     const embed = (ids: ArrayLike<number>) => source.weights.embed(ids)
     const open = async () => {
-      const rounding = spec.device
-        ? onDevice
-        : await runProbe(folder, spec.threads, source.config, embed)
-      return BuiltSession.open(
-        folder,
-        spec.threads,
-        { shape: source.config, embed, rounding },
-        adaptersOf(spec, source, progress),
-      )
+      const { threads, device } = spec
+      const model = { shape: source.config, embed }
+      const adapters = adaptersOf(spec, source, progress)
+      if (device) return DeviceSession.open(folder, threads, { ...model, ...device }, adapters)
+      const rounding = await runProbe(folder, threads, source.config, embed)
+      return BuiltSession.open(folder, threads, { ...model, rounding }, adapters)
     }
     const session = await openedByRuntime(
       folder,
@@ -198,6 +203,10 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
         shape: session.shape,
         isInvariant: session.isInvariant,
         forward: (pass) => session.forward(pass),
+        ...(session instanceof DeviceSession && {
+          newStore: (capacity: number) => session.newStore(capacity),
+          mostTokens: session.mostTokens,
+        }),
         ...(hasAdapters(spec) && { adapterBytes: () => session.adapterBytes() }),
         close,
       },

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { KvCache } from "../generation/kv-cache.ts"
 import type { Decoder } from "../sessions/decoder.ts"
+import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
 import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 
 const text = readFileSync(join(import.meta.dirname, "perplexity.txt"), "utf8")
@@ -33,7 +34,8 @@ export const tokensOfText = async (
  * The perplexity of a sequence: the exponential of the mean negative log-likelihood of its tokens.
  */
 export const perplexity = async ({ session }: Decoder, ids: readonly number[]): Promise<number> => {
-  const cache = new KvCache(session.shape, ids.length)
+  const bank = new KvBank(session.shape, 1, roundedCapacity(ids.length))
+  const cache = new KvCache(bank)
   const size = session.shape.vocabulary
   let sum = 0
   for (let at = 0; at + 1 < ids.length; at += chunk) {
@@ -44,7 +46,7 @@ export const perplexity = async ({ session }: Decoder, ids: readonly number[]): 
       count: part.length,
       ids: part,
       pastLens: [cache.length],
-      past: cache.bank.arrays,
+      past: bank.arrays,
       capacity: cache.capacity,
       logitsAt: part.map((_, i) => i),
     })

@@ -60,9 +60,10 @@ export const nodesOf = (path: string): PlacedNodes => {
     stdio: ["ignore", "ignore", "pipe"],
   })
   const nodes = placedNodes(listed.stderr)
-  const last = listed.stderr.trimEnd().split("\n").at(-1)
+  const lines = listed.stderr.trimEnd().split("\n")
+  const thrown = lines.findLast((line) => line.startsWith("Error: ")) ?? lines.at(-1)
   if (listed.status !== 0)
-    throw new Error(`${path}: the device can't open the graph (${listed.error?.message ?? last})`)
+    throw new Error(`${path}: the device can't open the graph (${listed.error?.message ?? thrown})`)
   lists.set(path, nodes)
   return nodes
 }

@@ -7,7 +7,8 @@ type Tensors = Readonly<Record<string, Tensor>>
 export interface DeviceSession {
   readonly inputs: readonly InferenceSession.ValueMetadata[]
   readonly outputs: readonly InferenceSession.ValueMetadata[]
-  run(feeds: Tensors): Promise<Tensors>
+  /** `fetches`: tensors on the device that outputs are written to; null: an output of the CPU. */
+  run(feeds: Tensors, fetches?: Readonly<Record<string, Tensor | null>>): Promise<Tensors>
   release(): Promise<void>
 }
 
@@ -61,15 +62,29 @@ export const makeSessions = ({ opening, lost }: SessionEvents) => {
     }
   }
 
-  const openSession = (path: string): Promise<DeviceSession> =>
+  const openSession = (
+    path: string,
+    _threads: number,
+    { keepsOutputs = false }: { readonly keepsOutputs?: boolean } = {},
+  ): Promise<DeviceSession> =>
     inTurn(async () => {
       await ensureSentinel()
       opening(path)
-      const session = await guarded(() => InferenceSession.create(path, sessionOptions))
+      const options = {
+        ...sessionOptions,
+        ...(keepsOutputs && { preferredOutputLocation: "gpu-buffer" as const }),
+      }
+      const session = await guarded(() => InferenceSession.create(path, options))
       return {
         inputs: session.inputMetadata,
         outputs: session.outputMetadata,
-        run: (feeds) => inTurn(() => guarded(() => session.run(feeds) as Promise<Tensors>)),
+        run: (feeds, fetches) =>
+          inTurn(
+            () =>
+              guarded(() =>
+                fetches ? session.run(feeds, fetches) : session.run(feeds),
+              ) as Promise<Tensors>,
+          ),
         release: () => inTurn(() => session.release()),
       }
     })

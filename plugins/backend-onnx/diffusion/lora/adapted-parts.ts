@@ -34,10 +34,11 @@ const feedsOf = (layers: readonly LoraLayer[], pairs: readonly LoraPair[]): Feed
   const byLayer = new Map(pairs.map((pair) => [pair.layer, pair]))
   return Object.fromEntries(
     layers.flatMap(({ name, rows, columns }) => {
+      // no rank at all would be an empty input, at which ONNX Runtime's provider of GPUs crashes
       const { rank, a, b } = byLayer.get(name) ?? {
-        rank: 0,
-        a: new Float32Array(),
-        b: new Float32Array(),
+        rank: 1,
+        a: new Float32Array(columns),
+        b: new Float32Array(rows),
       }
       const names = loraNames(name)
       return [

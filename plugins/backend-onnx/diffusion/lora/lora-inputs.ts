@@ -29,7 +29,7 @@ export const loraLayersIn = (inputs: readonly Port[]): readonly LoraLayer[] => {
 
 /**
  * What a LoRA makes of `x`: `strength x a^T b^T`, added to the product. In: `a [R, columns]`, `b
- * [rows, R]` and the strength, `[1]`; R is 0 in a run without one. A run has one LoRA only, so that
+ * [rows, R]` and the strength, `[1]`; without one they are zeros of rank 1. A run has one LoRA only, so that
  * its ranks needn't be in tiles as those of a decoder are.
  */
 const plusLora = (

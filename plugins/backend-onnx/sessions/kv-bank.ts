@@ -1,19 +1,4 @@
-export interface KvShape {
-  readonly layers: number
-  readonly kvHeads: number
-  readonly headSize: number
-}
-
-/**
- * Position of a row's new keys and values in the output of a forward pass, `[2*layers*rows, count,
- * kvHeads*headSize]`, and how many of its tokens to keep.
- */
-export interface FreshRow {
-  readonly rows: number
-  readonly index: number
-  readonly count: number
-  readonly keep: number
-}
+import type { FreshRow, KvBlock, KvShape, KvStore } from "./kv-store.ts"
 
 /**
  * The capacity for a number of tokens: multiples of 128, and of larger powers of two for long
@@ -29,15 +14,34 @@ export const roundedCapacity = (tokens: number): number => {
 export const kvTokenBytes = ({ layers, kvHeads, headSize }: KvShape): number =>
   2 * layers * kvHeads * headSize * 4
 
-/** The model's window, limited by the memory for keys and values. */
-export const windowWithin = (shape: KvShape & { contextTokens: number }, kvBytes: number): number =>
-  Math.min(shape.contextTokens, Math.floor(kvBytes / kvTokenBytes(shape)))
+/** The model's window, limited by the memory for keys and values, and by the tokens of a row. */
+export const windowWithin = (
+  shape: KvShape & { contextTokens: number },
+  kvBytes: number,
+  mostTokens = Number.POSITIVE_INFINITY,
+): number => {
+  const most = Math.min(shape.contextTokens, Math.floor(kvBytes / kvTokenBytes(shape)))
+  // capacities are rounded up by a quarter at most
+  return roundedCapacity(most) > mostTokens ? Math.floor((mostTokens * 3) / 4) : most
+}
+
+/** `[2*layers, kvHeads, tokens, headSize]` */
+export class HostBlock implements KvBlock {
+  readonly data: Float32Array
+  readonly isLost = false
+
+  constructor(floats: number) {
+    this.data = new Float32Array(floats)
+  }
+
+  release(): void {}
+}
 
 /**
- * Keys and values of several sequences: for each layer two arrays `[rows, kvHeads, capacity,
+ * Keys and values of several sequences in memory: for each layer two arrays `[rows, kvHeads, capacity,
  * headSize]`.
  */
-export class KvBank {
+export class KvBank implements KvStore {
   readonly shape: KvShape
   readonly rows: number
   readonly capacity: number
@@ -54,19 +58,22 @@ export class KvBank {
     )
   }
 
-  /** Returns the arrays of some rows, without copying. */
-  rowsFrom(first: number, count: number): readonly Float32Array[] {
+  another(rows: number, capacity: number): KvBank {
+    return new KvBank(this.shape, rows, capacity)
+  }
+
+  release(): void {}
+
+  rowsFrom(first: number, count: number): { readonly past: readonly Float32Array[] } {
+    if (this.rows === count) return { past: this.arrays }
     const [start, end] = [this.start(first, 0), this.start(first + count, 0)]
-    return this.rows === count
-      ? this.arrays
-      : this.arrays.map((array) => array.subarray(start, end))
+    return { past: this.arrays.map((array) => array.subarray(start, end)) }
   }
 
   private start(row: number, head: number): number {
     return (row * this.shape.kvHeads + head) * this.capacity * this.shape.headSize
   }
 
-  /** Copies the first `tokens` tokens from a row of any bank. */
   copyRow(row: number, from: KvBank, fromRow: number, tokens: number): void {
     const { kvHeads, headSize } = this.shape
     for (const [i, array] of this.arrays.entries())
@@ -76,32 +83,29 @@ export class KvBank {
       }
   }
 
-  /** Copies `count` tokens from `first` on into `into`, `[2*layers, kvHeads, count, headSize]`. */
-  read(row: number, first: number, count: number, into: Float32Array): void {
+  read(row: number, first: number, count: number, into?: KvBlock): KvBlock {
     const { kvHeads, headSize } = this.shape
     const size = count * headSize
+    const block =
+      into instanceof HostBlock ? into : new HostBlock(this.arrays.length * kvHeads * size)
     let at = 0
     for (const array of this.arrays)
       for (let head = 0; head < kvHeads; head++, at += size) {
         const start = this.start(row, head) + first * headSize
-        into.set(array.subarray(start, start + size), at)
+        block.data.set(array.subarray(start, start + size), at)
       }
+    return block
   }
 
-  /** Copies back the first `count` tokens of what `read` copied out. */
-  restore(row: number, first: number, count: number, from: Float32Array): void {
+  restore(row: number, first: number, count: number, { data }: HostBlock): void {
     const { kvHeads, headSize } = this.shape
-    const [size, stride] = [count * headSize, from.length / (this.arrays.length * kvHeads)]
+    const [size, stride] = [count * headSize, data.length / (this.arrays.length * kvHeads)]
     let at = 0
     for (const array of this.arrays)
       for (let head = 0; head < kvHeads; head++, at += stride)
-        array.set(from.subarray(at, at + size), this.start(row, head) + first * headSize)
+        array.set(data.subarray(at, at + size), this.start(row, head) + first * headSize)
   }
 
-  /**
-   * Appends the new keys and values of one row. Returns false when a number is not finite: such a
-   * row is cleared, as NaN would reach other rows of a pass even where it is masked.
-   */
   write(
     row: number,
     first: number,
@@ -129,7 +133,7 @@ export class KvBank {
     return false
   }
 
-  private clear(row: number): void {
+  clear(row: number): void {
     for (const array of this.arrays) array.fill(0, this.start(row, 0), this.start(row + 1, 0))
   }
 }

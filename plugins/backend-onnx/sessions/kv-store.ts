@@ -1,0 +1,65 @@
+export interface KvShape {
+  readonly layers: number
+  readonly kvHeads: number
+  readonly headSize: number
+}
+
+/**
+ * Position of a row's new keys and values in the output of a forward pass, `[2*layers*rows, count,
+ * kvHeads*headSize]`, and how many of its tokens to keep.
+ */
+export interface FreshRow {
+  readonly rows: number
+  readonly index: number
+  readonly count: number
+  readonly keep: number
+}
+
+/** Keys and values of a few tokens, outside of any row. */
+export interface KvBlock {
+  /** Its numbers never arrived, as the device had no memory for them. */
+  readonly isLost: boolean
+  /** Gives the memory back; the block must not be used any more. */
+  release(): void
+}
+
+/** Rows of a store on a device, where a pass reads and writes them. */
+export interface DeviceRows {
+  readonly store: KvStore
+  readonly first: number
+  readonly count: number
+}
+
+/**
+ * Keys and values of several sequences, a row each, wherever they are. Only stores and blocks of
+ * one decoder are used with each other.
+ */
+export interface KvStore {
+  readonly shape: KvShape
+  readonly rows: number
+  /** Tokens of each row. */
+  readonly capacity: number
+  /** Returns an empty one, in the same place. */
+  another(rows: number, capacity: number): KvStore
+  /** Returns some rows for a pass, without copying. */
+  rowsFrom(
+    first: number,
+    count: number,
+  ): { readonly past: readonly Float32Array[]; readonly device?: DeviceRows }
+  /** Copies the first `tokens` tokens from a row of any store. */
+  copyRow(row: number, from: KvStore, fromRow: number, tokens: number): void
+  /** Copies `count` tokens from `first` on; `into`: a block of as many that is not used any more. */
+  read(row: number, first: number, count: number, into?: KvBlock): KvBlock
+  /** Copies back the first `count` tokens of what `read` copied out. */
+  restore(row: number, first: number, count: number, from: KvBlock): void
+  /**
+   * Appends the new keys and values of one row that a pass returned, if it has not written them
+   * itself. Returns false when a number is not finite, and clears such a row, as NaN would reach other
+   * rows of a pass even where it is masked.
+   */
+  write(row: number, first: number, fresh: Float32Array, at: FreshRow): boolean
+  /** Makes all numbers of a row finite. */
+  clear(row: number): void
+  /** Gives the memory back; the store must not be used any more. */
+  release(): void
+}
