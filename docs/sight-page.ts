@@ -28,6 +28,14 @@ export const sightShapes: Readonly<Record<string, SightShape>> = {
     ...{ layers: 32, kvHeads: 5, headSize: 64, tileTokens: 64, tiles: 17 },
     ...{ matrices: 458.6, table: 47.3, fine: 1.4 },
   },
+  "qwen2-vl-2b": {
+    ...{ layers: 28, kvHeads: 2, headSize: 128, tileTokens: 768, tiles: 1 },
+    ...{ matrices: 2208, table: 0, fine: 0.3 },
+  },
+  "qwen2.5-vl-7b": {
+    ...{ layers: 28, kvHeads: 4, headSize: 128, tileTokens: 768, tiles: 1 },
+    ...{ matrices: 7747, table: 545, fine: 0.3 },
+  },
 }
 
 const sees = (file: string): boolean => {

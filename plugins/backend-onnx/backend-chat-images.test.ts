@@ -6,6 +6,7 @@ import type { ChatMessage, ChatRequest, LoadedModel, Part } from "../../core/por
 import { brokenImages } from "../../testing/images.ts"
 import { CachedDecoder } from "./generation/cached-decoder.ts"
 import { openDecoder } from "./sessions/open-decoder.ts"
+import { TokenPlaces } from "./sessions/token-places.ts"
 import { answer, chatRequest, context, failureOf, openBackend } from "./testing/open-backend.ts"
 import { drawnPng, expectedSight, sightedFolder, sightedModels } from "./testing/sighted.ts"
 import { sightConfig } from "./vision/sight-config.ts"
@@ -40,7 +41,13 @@ describe.each(sightedModels)("%s", (name) => {
         const places = [...ids.keys()].filter((at) => ids[at] === imageToken)
         const at = new Map(rows.map((row, i) => [places[i]!, Float32Array.from(row)]))
         expect(places).toHaveLength(rows.length)
-        const cache = decoder.newCache()
+        const grids = shown.map((index) => images[index]!)
+        const placed = ids.map((id, i) => (at.has(i) ? -1 : id))
+        const hasGrids = session.shape.sections !== undefined
+        const cache = decoder.newCache(
+          1,
+          hasGrids ? { places: new TokenPlaces(placed, grids) } : {},
+        )
         let logits = new Float32Array()
         for (let from = 0; from < ids.length; from += chunk) {
           const part = ids.slice(from, from + chunk).map((id, i) => (at.has(from + i) ? -1 : id))
@@ -93,6 +100,42 @@ describe.each(sightedModels)("%s", (name) => {
       expect(text.slice(0, 2)).toBe(Buffer.concat(bytes).toString().slice(0, 2))
     }
     await session.close()
+  })
+})
+
+describe.each(["qwen2-vl", "qwen2-5-vl"])("%s, which knows rows and columns", (name) => {
+  it("gives the same answers alone, beside others and from the prefix cache", async () => {
+    const model = await openChat(name)
+    const text = (content: string): Part => ({ type: "text", text: content })
+    const one = async (content: readonly Part[], more: Partial<ChatRequest> = {}) => ({
+      ...chatRequest("", { messages: [{ role: "user", content }], maxTokens: 24 }),
+      ...more,
+    })
+    const [wide, tall] = [await picture(301, 200), await picture(57, 211)]
+    const all = [
+      await one([wide, text("What is it?")]),
+      await one([text("yes or no?")]),
+      await one([text("Which? "), tall, text(" or "), wide]),
+      await one([wide, text("What is it?")], { answers: 2 }),
+      await one([text("Where are they?")]),
+    ]
+    const alone: string[] = []
+    for (const request of all) alone.push((await answer(model, request)).text)
+    const fresh = await openChat(name, { options: { precision: "fp32", queueWaitMs: 1 } })
+    const other = (at: number) => context({ tenant: { account: `${at}`, mode: "live" } })
+    const together = await Promise.all(all.map((request, at) => answer(fresh, request, other(at))))
+    const textsOf = (texts: readonly string[]) => texts.filter((_, at) => at !== 3)
+    expect(textsOf(together.map((each) => each.text))).toEqual(textsOf(alone))
+    // both answers of one prompt
+    expect(together[3]!.events.filter(({ type }) => type === "finish")).toHaveLength(2)
+    const before = model.stats!().prefixCacheHits ?? 0
+    const again = await answer(model, all[2]!)
+    expect(again.text).toBe(alone[2])
+    expect((model.stats!().prefixCacheHits ?? 0) - before).toBe(again.usage.inputTokens - 1)
+    // a longer prompt with the same beginning
+    const longer = await one([text("Which? "), tall, text(" or "), wide, text(" Is it red?")])
+    const [cold, warm] = [await answer(fresh, longer, other(9)), await answer(model, longer)]
+    expect(warm.text).toBe(cold.text)
   })
 })
 

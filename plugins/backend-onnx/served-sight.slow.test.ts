@@ -47,6 +47,7 @@ beforeAll(async () => {
         model("svc-lyt", "llava-siglip", ["text", "image"]),
         model("svc-blind", "llava-clip", ["text"]),
         model("svc-short", "idefics3", ["text", "image"], 400),
+        model("svc-grid", "qwen2-5-vl", ["text", "image", "video"]),
       ],
     }),
   )
@@ -104,6 +105,7 @@ describe("a model that sees", () => {
       { id: "svc-lyt", modalities: ["text", "image"] },
       { id: "svc-blind", modalities: ["text"] },
       { id: "svc-short", modalities: ["text", "image"] },
+      { id: "svc-grid", modalities: ["text", "image", "video"] },
     ])
     expect(models[0]).toMatchObject({ capabilities: expect.arrayContaining(["vision"]) })
     const before = await balance()
@@ -117,6 +119,22 @@ describe("a model that sees", () => {
     expect(other.usage!.prompt_tokens_details.image_tokens).toBe(9)
     const plain = (await ask([question])) as { usage?: Usage }
     expect(plain.usage!.prompt_tokens_details.image_tokens).toBeUndefined()
+  })
+
+  it("with rows and columns answers the same whole, beside texts, and as a line of a batch", async () => {
+    const more = { model: "svc-grid", max_tokens: 12 }
+    const seen = [question, image(picture), question, image(dataUri(await drawnPng(57, 211)))]
+    const alone = await ask(seen, more)
+    expect((alone as { usage?: Usage }).usage!.prompt_tokens_details.image_tokens).toBe(36)
+    const many = await Promise.all(
+      [seen, [question], seen, [image(picture)]].map((content) => ask(content as Content, more)),
+    )
+    const texts = many.map(({ choices }) => choices[0]!.message.content)
+    expect([texts[0], texts[2]]).toEqual(Array(2).fill(alone.choices[0]!.message.content))
+    const lines = { a: bodyWith(seen as Content, more) }
+    const id = await startBatch(client, "/v1/chat/completions", lines)
+    const replies = await batchReplies(client, id)
+    expect(replies.get("a")!.choices[0]!.message.content).toBe(texts[0])
   })
 
   it("sees frames of a video in their order, and counts and charges them", async () => {

@@ -14,6 +14,11 @@ export interface DecoderShape {
    * token on (LongRoPE); absent: all are rotated alike.
    */
   readonly longAfter?: number
+  /**
+   * The pairs of a head that turn by a token's time, by its row and by its column (multimodal RoPE,
+   * Wang et al., arXiv 2409.12191), which are all its place where it is text; absent: places only.
+   */
+  readonly sections?: readonly number[]
 }
 
 /** Architectures that the decoder graph implements. */

@@ -21,7 +21,7 @@ import {
 } from "./decoder-config.ts"
 import { type AttentionKind, families, familyParts, isNth, kindsByPattern } from "./families.ts"
 import { defaults, objectAt } from "./folder-json.ts"
-import { longAfterIn, rotaryIn, rotatedIn } from "./folder-rotary.ts"
+import { longAfterIn, rotaryIn, rotatedIn, sectionsIn } from "./folder-rotary.ts"
 
 export const configFile = "config.json"
 
@@ -36,10 +36,22 @@ const folderArchitectures: ArchitectureNames = {
   smollm3: "smollm3",
   phi3: "phi3",
   qwen3_moe: "qwen3moe",
+  // of models that read images; older files have no part for it
+  qwen2_vl_text: "qwen2",
+  qwen2_5_vl_text: "qwen2",
+  qwen2_vl: "qwen2",
+  qwen2_5_vl: "qwen2",
 }
 
 /** Chat models that read images: their decoder is in `text_config`, with an architecture of its own. */
-const sighted: ReadonlySet<unknown> = new Set(["idefics3", "smolvlm", "llava"])
+const sighted: ReadonlySet<unknown> = new Set([
+  ...["idefics3", "smolvlm", "llava"],
+  ...["qwen2_vl", "qwen2_5_vl"],
+])
+
+/** Whether tokens of images have rows and columns for the decoder. */
+export const readsGrids = (json: Metadata): boolean =>
+  ["qwen2_vl", "qwen2_5_vl"].includes(String(json.get("model_type")))
 
 /** Whether a folder's config.json is that of a decoder with a tower that reads images for it. */
 export const readsImages = (json: Metadata): boolean => sighted.has(json.get("model_type"))
@@ -188,10 +200,12 @@ export const decoderConfig = (whole: Metadata): DecoderConfig => {
   const kinds = kindsIn(json, architecture, layers)
   const window = windowIn(json, architecture)
   const experts = expertsIn(json, architecture, layers)
+  const sections = readsGrids(whole) ? sectionsIn(json, headSize) : undefined
   const longAfter = architecture === "phi3" ? longAfterIn(json) : undefined
   return checked({
     ...(longAfter !== undefined && { longAfter }),
     ...(experts && { experts }),
+    ...(sections && { sections }),
     architecture,
     layers,
     width,

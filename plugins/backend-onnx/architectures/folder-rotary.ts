@@ -84,6 +84,21 @@ export const longAfterIn = (json: Metadata): number | undefined => {
   return countIn(present(scaling, key) ? scaling : json, key, limits.contextTokens)
 }
 
+/** The pairs of a head that turn by time, by row and by column. */
+export const sectionsIn = (json: Metadata, headSize: number): readonly number[] => {
+  const scaling = scalingIn(json)
+  const sections = present(scaling, "mrope_section")
+    ? numbersIn(scaling, "mrope_section")
+    : [16, 24, 24]
+  const pairs = sections.reduce((sum, section) => sum + section, 0)
+  const areCounts = sections.every((section) => Number.isInteger(section) && section > 0)
+  if (sections.length !== 3 || !areCounts || pairs !== headSize / 2)
+    throw new Damaged(
+      `'mrope_section' is ${sections.join(", ")}, of ${headSize / 2} pairs of a head`,
+    )
+  return sections
+}
+
 /** Whether each layer has a rotary embedding. */
 export const rotatedIn = (
   json: Metadata,

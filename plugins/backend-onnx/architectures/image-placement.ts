@@ -17,13 +17,16 @@ export interface ImagePlacement {
 }
 
 // beyond this ratio of the sides, the ends are cut off before a picture is enlarged, which could
-// take any amount of memory else
-const maxRatio = 16
+// take any amount of memory else; the second one is where transformers refuses a picture
+const maxRatios: Readonly<Partial<Record<Resize["mode"], number>>> = {
+  "shortest-edge": 16,
+  squares: 200,
+}
 
 const clamped = (value: number): number => Math.max(1, value)
 
 /** The middle of a picture whose sides differ more than `maxRatio` times. */
-const sourceOf = ({ width, height }: Size): ImagePlacement["source"] => {
+const sourceOf = ({ width, height }: Size, maxRatio: number): ImagePlacement["source"] => {
   const most = maxRatio * Math.min(width, height)
   const [w, h] = [Math.min(width, most), Math.min(height, most)]
   return { width: w, height: h, left: (width - w) >> 1, top: (height - h) >> 1 }
@@ -48,10 +51,34 @@ const withinArea = (most: number, { width, height }: Size): Size => {
   return { width: clamped(Math.trunc(width * scale)), height: clamped(Math.trunc(height * scale)) }
 }
 
+/** Halves are rounded to even numbers, as in Python. */
+const rounded = (value: number): number => {
+  const below = Math.floor(value)
+  if (value - below !== 0.5) return Math.round(value)
+  return below + (below % 2)
+}
+
+/** Rounds as transformers does for Qwen-VL. */
+const squaresOf = (
+  { side, least, most }: Extract<Resize, { readonly mode: "squares" }>,
+  { width, height }: Size,
+): Size => {
+  const nearest = (length: number) => rounded(length / side) * side
+  const area = nearest(width) * nearest(height)
+  const down = Math.sqrt((width * height) / most)
+  const up = Math.sqrt(least / (width * height))
+  const to = (length: number) => {
+    if (area > most) return Math.max(side, Math.floor(length / down / side) * side)
+    return area < least ? Math.ceil((length * up) / side) * side : nearest(length)
+  }
+  return { width: to(width), height: to(height) }
+}
+
 const resizedOf = (resize: Resize, size: Size): Size => {
   const { width, height } = size
   if (resize.mode === "patches") return patchesOf(resize.patch, resize.most, size)
   if (resize.mode === "area") return withinArea(resize.most, size)
+  if (resize.mode === "squares") return squaresOf(resize, size)
   if (resize.mode === "exact") return { width: resize.width, height: resize.height }
   const { mode, edge } = resize
   const isFixed = mode === "shortest-edge" ? width <= height : width >= height
@@ -64,10 +91,11 @@ const resizedOf = (resize: Resize, size: Size): Size => {
 /** Where the pixels of a picture of this size go. */
 export const placementOf = (preprocessing: ImagePreprocessing, picture: Size): ImagePlacement => {
   const { resize } = preprocessing
+  const maxRatio = maxRatios[resize.mode]
   const source =
-    resize.mode === "shortest-edge" ? sourceOf(picture) : { left: 0, top: 0, ...picture }
+    maxRatio === undefined ? { left: 0, top: 0, ...picture } : sourceOf(picture, maxRatio)
   const resized = resizedOf(resize, source)
-  const hasOwnSize = resize.mode === "patches" || resize.mode === "area"
+  const hasOwnSize = ["patches", "area", "squares"].includes(resize.mode)
   const { width, height } = hasOwnSize ? resized : preprocessing
   return {
     source,

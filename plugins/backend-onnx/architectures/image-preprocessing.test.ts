@@ -4,7 +4,11 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, describe, expect, test } from "vitest"
 import { placementOf } from "./image-placement.ts"
-import { imagePreprocessing, type PreprocessingDefaults } from "./image-preprocessing.ts"
+import {
+  imagePreprocessing,
+  type PreprocessingDefaults,
+  patchPreprocessing,
+} from "./image-preprocessing.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-preprocessing-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -194,5 +198,47 @@ describe("a picture's pixels", () => {
         },
       ),
     )
+  })
+})
+
+describe("pictures in their own shape, as Qwen-VL reads them", () => {
+  const folderOf = (json: object) => {
+    const folder = mkdtempSync(join(root, "folder-"))
+    writeFileSync(join(folder, "preprocessor_config.json"), JSON.stringify(json))
+    return folder
+  }
+  const tower = { patch: 14, merge: 2 }
+  const published = { min_pixels: 3136, max_pixels: 12_845_056, patch_size: 14, merge_size: 2 }
+
+  test.each([
+    [640, 480, 644, 476],
+    [1, 1, 56, 56],
+    [4000, 3000, 896, 672],
+    [42, 70, 56, 56],
+    [98, 126, 112, 112],
+  ])("%i x %i pixels are %i x %i, as in transformers", (width, height, wide, high) => {
+    const found = patchPreprocessing(folderOf(published), tower)
+    expect(placementOf(found, { width, height }).final).toEqual({ width: wide, height: high })
+  })
+
+  test("have at most 768 tokens, whatever their shape", () => {
+    const found = patchPreprocessing(folderOf(published), tower)
+    const side = fc.integer({ min: 1, max: 65_535 })
+    fc.assert(
+      fc.property(side, side, (width, height) => {
+        const { final } = placementOf(found, { width, height })
+        expect([final.width % 28, final.height % 28]).toEqual([0, 0])
+        expect((final.width * final.height) / 784).toBeLessThanOrEqual(768)
+      }),
+    )
+  })
+
+  test("are refused where the settings are of another tower", () => {
+    for (const [json, message] of [
+      [{ ...published, patch_size: 16 }, /'patch_size' is 16, the model reads 14/],
+      [{ ...published, merge_size: 3 }, /'merge_size' is 3, the model reads 2/],
+      [{ min_pixels: 5_000, max_pixels: 4_000 }, /'min_pixels' is 5000, more than 4000/],
+    ] as const)
+      expect(() => patchPreprocessing(folderOf(json), tower)).toThrow(message)
   })
 })

@@ -38,10 +38,17 @@ export type Resize =
   | NamedResize
   /** In its own shape, shrunk where it has more than `most` pixels; the size is its own. */
   | { readonly mode: "area"; readonly most: number }
+  /** In about its own shape, with sides of whole `side`s and `least` to `most` pixels. */
+  | {
+      readonly mode: "squares"
+      readonly side: number
+      readonly least: number
+      readonly most: number
+    }
 
 /**
  * How pictures are made into the pixels that a vision tower reads. Its size is that of all pictures,
- * but with `patches`, where it is that of square ones, and `area`, where it says nothing.
+ * but with `patches`, where it is that of square ones, and `area` and `squares`, where it says nothing.
  */
 export interface ImagePreprocessing extends Size {
   readonly resize: Resize
@@ -63,6 +70,9 @@ export interface PreprocessingDefaults {
   /** The squares that the model reads, where pictures keep their shape. */
   readonly patches?: { readonly side: number; readonly most: number }
 }
+
+const clipMean = [0.48145466, 0.4578275, 0.40821073]
+const clipStd = [0.26862954, 0.26130258, 0.27577711]
 
 const preprocessorFile = "preprocessor_config.json"
 const processorFile = "processor_config.json"
@@ -227,5 +237,44 @@ export const imagePreprocessing = (
         `it makes pictures of ${found.width} x ${found.height} pixels, the model reads ${edge} x ${edge}`,
       )
     return found
+  })
+}
+
+/** Scores of attention grow with the square of it: 16 heads of 3,072 squares take 604 MB. */
+const maxTokens = 768
+
+/**
+ * Reads the settings of an image processor of Qwen-VL, whose tower reads squares of `patch` pixels
+ * and makes a token of `merge` x `merge` of them. Throws `ModelFileError`.
+ */
+export const patchPreprocessing = (
+  folder: string,
+  { patch, merge }: { readonly patch: number; readonly merge: number },
+): ImagePreprocessing => {
+  const { path, json } = settingsIn(folder)
+  return explaining(path, () => {
+    const size: Metadata = present(json, "size") ? objectAt(json, "size") : new Map()
+    const own = (key: string, ofSize: string, byDefault: number) =>
+      countOr(size, ofSize, 2 ** 31, countOr(json, key, 2 ** 31, byDefault))
+    const side = patch * merge
+    for (const [key, wanted] of Object.entries({ patch_size: patch, merge_size: merge }))
+      if (countOr(json, key, maxEdge, wanted) !== wanted)
+        throw new Damaged(`'${key}' is ${json.get(key)}, the model reads ${wanted}`)
+    const most = Math.min(
+      own("max_pixels", "longest_edge", 28 * 28 * 1280),
+      maxTokens * side * side,
+    )
+    const least = own("min_pixels", "shortest_edge", 56 * 56)
+    if (least > most) throw new Damaged(`'min_pixels' is ${least}, more than ${most}`)
+    const normalizes = isOn(json, "do_normalize", true)
+    return {
+      width: 0,
+      height: 0,
+      resize: { mode: "squares", side, least, most },
+      kernel: kernelOf(json, 3),
+      mean: normalizes ? channels(json, "image_mean", clipMean) : [0, 0, 0],
+      std: normalizes ? deviations(json, clipStd) : [1, 1, 1],
+      rescale: present(json, "rescale_factor") ? numberIn(json, "rescale_factor") : 1 / 255,
+    }
   })
 }

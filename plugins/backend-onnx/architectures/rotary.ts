@@ -82,7 +82,8 @@ export const scaledBy = (rotations: readonly number[], scaling: Metadata): reado
   const type =
     ["rope_type", "type"].flatMap((key) => (scaling.has(key) ? [textIn(scaling, key)] : []))[0] ??
     "default"
-  if (type === "default") return rotations
+  // positions of rows and columns; the rotations themselves are plain
+  if (type === "default" || type === "mrope") return rotations
   if (type === "linear") return linearlyScaled(rotations, numberIn(scaling, "factor"))
   if (type === "llama3")
     return llama3Scaled(rotations, {

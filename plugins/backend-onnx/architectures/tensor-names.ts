@@ -85,8 +85,8 @@ const folder: TensorNames = {
     up: "mlp.experts.#.up_proj",
     down: "mlp.experts.#.down_proj",
   },
-  // a table of old files, and a head that repeats the embedding
-  ignored: /\.rotary_emb\.inv_freq$|^lm_head\.weight$/,
+  // a table of old files, a head that repeats the embedding, and the tower of Qwen-VL
+  ignored: /\.rotary_emb\.inv_freq$|^lm_head\.weight$|^visual\./,
   normShift: 0,
 }
 
@@ -151,6 +151,6 @@ export const folderNames = (
     head,
     layer: (index) => `${model}layers.${index}.`,
     ignored:
-      /(^|\.)(vision_tower|vision_model|multi_modal_projector|connector)\.|(^|\.)lm_head\.weight$|\.inv_freq$/,
+      /(^|\.)(vision_tower|vision_model|multi_modal_projector|connector|visual)\.|(^|\.)lm_head\.weight$|\.inv_freq$/,
   }
 }

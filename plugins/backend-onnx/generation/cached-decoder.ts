@@ -1,5 +1,6 @@
 import type { AdapterChoice, DecoderSession, ForwardPass } from "../sessions/decoder.ts"
 import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
+import type { TokenPlaces } from "../sessions/token-places.ts"
 import { KvCache } from "./kv-cache.ts"
 
 const notFinite = () => new Error("the model's keys or values are not finite numbers")
@@ -48,12 +49,20 @@ export class CachedDecoder {
   /** `reach`: how many tokens the sequence may get. */
   newCache(
     tokens = 1,
-    { adapter, reach = 0 }: { readonly adapter?: AdapterChoice; readonly reach?: number } = {},
+    {
+      adapter,
+      reach = 0,
+      places,
+    }: {
+      readonly adapter?: AdapterChoice
+      readonly reach?: number
+      readonly places?: TokenPlaces
+    } = {},
   ): KvCache {
     const isLong = this.isLong(reach)
     const capacity = roundedCapacity(tokens)
     const store = this.decoder.newStore?.(capacity) ?? new KvBank(this.decoder.shape, 1, capacity)
-    return new KvCache(store, { isLong, ...(adapter && { adapter }) })
+    return new KvCache(store, { isLong, ...(adapter && { adapter }), ...(places && { places }) })
   }
 
   /** The caches are consecutive rows of one bank; each gets the same number of tokens. */
@@ -72,6 +81,7 @@ export class CachedDecoder {
       ...(embedded && { embedded }),
       pastLens: caches.map((cache) => cache.length),
       long: caches.map((cache) => cache.isLong),
+      places: caches.map((cache) => cache.places),
       ...bank.rowsFrom(row, rows),
       capacity: bank.capacity,
       logitsAt,

@@ -3,6 +3,7 @@ import type { SharedVocabulary } from "../grammar/grammar-vocabulary.ts"
 import type { Piece } from "../sampling/incremental-detokenizer.ts"
 import type { SamplerSettings } from "../sampling/sampler.ts"
 import type { AdapterChoice } from "../sessions/decoder.ts"
+import type { TokenGrid } from "../sessions/token-places.ts"
 import type { StageTime } from "../worker/protocol.ts"
 
 export interface GenerateRequest {
@@ -13,6 +14,8 @@ export interface GenerateRequest {
   readonly promptIds: Int32Array
   /** Rows that the decoder reads in place of the tokens below 0, in their order. */
   readonly embedded?: readonly Float32Array[]
+  /** Rows and columns of the images in the prompt, for models that know them. */
+  readonly grids?: readonly TokenGrid[]
   readonly adapter?: AdapterChoice
   /** Where cached prefixes end, in tokens, rising. */
   readonly cacheBreakpoints: readonly number[]

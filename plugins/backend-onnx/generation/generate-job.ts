@@ -1,6 +1,7 @@
 import { type ChosenLogprobs, logprobsOf } from "../sampling/logprobs.ts"
 import { seededRandom } from "../sampling/random.ts"
 import { assertLogits, Sampler } from "../sampling/sampler.ts"
+import { TokenPlaces } from "../sessions/token-places.ts"
 import { AnswerText, bytesWith } from "./answer-text.ts"
 import { type ConstrainedDecoder, constrainedDecoder } from "./constrained-decoding.ts"
 import type { DecodeRow } from "./decode-banks.ts"
@@ -59,6 +60,7 @@ export class GenerateJob implements DecodeRow {
     this.cache = model.session.newCache(1, {
       reach: request.promptIds.length + request.maxTokens,
       ...(request.adapter && { adapter: request.adapter }),
+      ...(request.grids && { places: new TokenPlaces(request.promptIds, request.grids) }),
     })
     this.ids = [...request.promptIds]
     this.embedded = new EmbeddedRows(request)

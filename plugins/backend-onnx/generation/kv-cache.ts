@@ -1,6 +1,7 @@
 import type { AdapterChoice } from "../sessions/decoder.ts"
 import { roundedCapacity } from "../sessions/kv-bank.ts"
 import type { KvStore } from "../sessions/kv-store.ts"
+import type { TokenPlaces } from "../sessions/token-places.ts"
 
 /** How many caches have a row in each store: the last one that leaves gives its memory back. */
 const users = new WeakMap<KvStore, number>()
@@ -26,6 +27,8 @@ export class KvCache {
   readonly adapter: AdapterChoice | undefined
   /** The sequence may get longer than the model's `longAfter`: it is rotated in another way. */
   readonly isLong: boolean
+  /** The places of its tokens, where it has images that stand in a grid. */
+  readonly places: TokenPlaces | undefined
 
   /** `bank`: an empty one of a single row. */
   constructor(
@@ -33,8 +36,14 @@ export class KvCache {
     {
       adapter,
       isLong = false,
-    }: { readonly adapter?: AdapterChoice; readonly isLong?: boolean } = {},
+      places,
+    }: {
+      readonly adapter?: AdapterChoice
+      readonly isLong?: boolean
+      readonly places?: TokenPlaces
+    } = {},
   ) {
+    this.places = places
     this.adapter = adapter
     this.isLong = isLong
     this.bank = join(bank)

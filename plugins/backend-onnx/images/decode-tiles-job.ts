@@ -18,5 +18,9 @@ export default async ({
 }: DecodeTilesInput): Promise<TiledImage | Refused> => {
   if (tiling) return decodeTiles(bytes, tiling)
   const image = await decodeImage(bytes, preprocessing)
-  return "refused" in image ? image : { tiles: [image], rows: 0, columns: 0 }
+  if ("refused" in image) return image
+  const { resize } = preprocessing
+  if (resize.mode !== "squares") return { tiles: [image], rows: 0, columns: 0 }
+  // what is one token each
+  return { tiles: [image], rows: image.height / resize.side, columns: image.width / resize.side }
 }

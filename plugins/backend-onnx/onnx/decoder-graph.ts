@@ -11,7 +11,7 @@ export const decoderGraphVersion = 7
 
 const declareInputs = ({ graph, config }: Building): void => {
   graph.input("x", "float", ["B", "S", config.width])
-  graph.input("position_ids", "int64", ["B", "S"])
+  graph.input("position_ids", "int64", [...(config.sections ? [3] : []), "B", "S"])
   if (graph.target === "cpu") graph.input("past_lens", "int64", ["B"])
   graph.input("logit_idx", "int64", ["R"])
   for (let layer = 0; layer < config.layers; layer++)
@@ -80,7 +80,8 @@ const attendOnDevice = (building: Building): Attending => {
  * Builds the graph of a Llama-like decoder (Touvron et al., arXiv 2302.13971) that returns only the
  * NEW keys and values, so that the cache is never copied.
  *
- * In: `x [B,S,width]` (embedded tokens), `position_ids [B,S]`, `past_lens [B]`, `logit_idx [R]`
+ * In: `x [B,S,width]` (embedded tokens), `position_ids [B,S]` (`[3,B,S]` of time, rows
+ * and columns with sections), `past_lens [B]`, `logit_idx [R]`
  * (rows of B*S whose logits are wanted), `past.{l}.k|v [PB,KV,P,H]`, PB = B, or 1 for a past that
  * all rows share, with S = 1.
  * Out: `logits [1,R,vocabulary]`, `new_kv [2*layers*B, S, KV*H]`: keys then values, layer by layer.

@@ -5,7 +5,7 @@ import { mixture } from "./experts.ts"
 import type { Value } from "./graph-builder.ts"
 import { linear } from "./linear.ts"
 import { gated, products } from "./products.ts"
-import { type RotaryTables, rotaryTables } from "./rotary-tables.ts"
+import { type RotaryTables, rotaryTables, sectioned } from "./rotary-tables.ts"
 
 /** The residual stream: `pending` is added to `sum` by the next norm, in the same fused node. */
 interface Stream {
@@ -70,7 +70,10 @@ export interface QueriesKeysValues {
 export interface LayersInput {
   /** Embedded tokens, `[B, S, width]`. */
   readonly x: Value
-  /** Positions `[B, S]`, or that of the first token of all rows, `[1]`; int64. */
+  /**
+   * Positions `[B, S]`, or that of the first token of all rows, `[1]`; of decoders with sections
+   * `[3, B, S]`; int64.
+   */
   readonly positions: Value
   /** Builds the attention of a layer, `[B, S, heads*headSize]`. */
   attend(layer: number, parts: QueriesKeysValues): Value
@@ -125,7 +128,10 @@ const allLayers = (
   seen: (layer: number, states: Value) => void = () => {},
 ): Stream => {
   const { graph, config, weights } = building
-  const rotary = rotaryTables(graph, config)
+  const tables = rotaryTables(graph, config)
+  const { rotary, positions } = config.sections
+    ? sectioned(graph, tables, config.sections, input.positions)
+    : { rotary: tables, positions: input.positions }
   let stream: Stream = { sum: input.x, pending: undefined }
   for (let layer = 0; layer < config.layers; layer++) {
     input.progress(layer)
@@ -133,7 +139,13 @@ const allLayers = (
     seen(layer, before.stream.sum)
     const between = norm(building, weights.norm(layer, "beforeFeedForward"), {
       sum: before.stream.sum,
-      pending: selfAttention(building, layer, input, rotary[layer], before.normed),
+      pending: selfAttention(
+        building,
+        layer,
+        { ...input, positions },
+        rotary[layer],
+        before.normed,
+      ),
     })
     stream = { sum: between.stream.sum, pending: feedForward(building, layer, between.normed) }
   }

@@ -78,3 +78,43 @@ export const rotaryTables = (
     return tables
   })
 }
+
+/**
+ * Tables with a row for each token of a pass, in which each section of its pairs turns by another of
+ * its `positions [sections, B, S]`, and the rows of its tokens, `[B, S]`.
+ */
+export const sectioned = (
+  graph: GraphBuilder,
+  tables: readonly (RotaryTables | undefined)[],
+  sections: readonly number[],
+  positions: Value,
+): { readonly rotary: readonly (RotaryTables | undefined)[]; readonly positions: Value } => {
+  const along = (axis: number) =>
+    graph.node("Reshape", [
+      graph.node("Gather", [positions, graph.ints(axis)], { attributes: { axis: 0 } }),
+      graph.ints([-1]),
+    ])
+  const axes = sections.map((_, axis) => along(axis))
+  const mixed = (table: Value): Value => {
+    let from = 0
+    const parts = sections.map((pairs, axis) => {
+      const bounds = [graph.ints([from]), graph.ints([from + pairs]), graph.ints([1])]
+      from += pairs
+      const part = graph.node("Slice", [table, ...bounds])
+      return graph.node("Gather", [part, axes[axis]!], { attributes: { axis: 0 } })
+    })
+    return graph.concat(parts, 1)
+  }
+  const made = new Map<RotaryTables, RotaryTables>()
+  const rotary = tables.map((own) => {
+    if (!own) return undefined
+    const known = made.get(own) ?? { ...own, cos: mixed(own.cos), sin: mixed(own.sin) }
+    made.set(own, known)
+    return known
+  })
+  const shape = graph.node("Shape", [positions], { attributes: { start: 1 } })
+  const count = graph.node("Shape", [axes[0]!])
+  const first = graph.node("Reshape", [count, graph.ints([])])
+  const rows = graph.node("Range", [graph.ints(0), first, graph.ints(1)])
+  return { rotary, positions: graph.node("Reshape", [rows, shape]) }
+}

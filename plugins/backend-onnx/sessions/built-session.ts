@@ -4,6 +4,7 @@ import { graphFile } from "../onnx/graph-cache.ts"
 import { floats, longs, openSession, type Port, type Session } from "../onnx/onnx-session.ts"
 import type { AdapterFeeds } from "./adapter-feeds.ts"
 import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
+import { positionsOf } from "./token-places.ts"
 
 /** Returns the embeddings of tokens, `[ids.length, width]`. */
 export type Embed = (ids: ArrayLike<number>) => Float32Array
@@ -29,6 +30,7 @@ const twice = (pass: ForwardPass): ForwardPass => ({
   ids: [pass.ids[0]!, pass.ids[0]!],
   pastLens: [pass.pastLens[0]!, pass.pastLens[0]!],
   ...(pass.embedded && { embedded: new Map([0, 1].map((row) => [row, pass.embedded!.get(0)!])) }),
+  ...(pass.places && { places: [pass.places[0], pass.places[0]] }),
   ...(pass.adapters && { adapters: [pass.adapters[0], pass.adapters[0]] }),
 })
 
@@ -100,21 +102,14 @@ export class BuiltSession implements DecoderSession {
   }
 
   private async run(pass: ForwardPass): Promise<DecoderOutput> {
-    const { rows, count, pastLens, past, capacity, logitsAt, adapters, long } = pass
-    const { kvHeads, headSize, longAfter = 0 } = this.shape
-    // rows of the rotary tables
-    const firsts = pastLens.map((length, row) => length + (long?.[row] ? longAfter : 0))
+    const { rows, count, pastLens, past, capacity, logitsAt, adapters } = pass
+    const { kvHeads, headSize } = this.shape
+    const positions = positionsOf(this.shape, pass)
     const x = rowsOf(this.embed, pass)
     const lora = this.adapters?.forRows(adapters ?? Array.from({ length: rows }, () => undefined))
     const feeds: Record<string, ReturnType<typeof floats>> = {
       x: floats(x, [rows, count, x.length / (rows * count)]),
-      position_ids: longs(
-        Array.from(
-          { length: rows * count },
-          (_, i) => firsts[Math.floor(i / count)]! + (i % count),
-        ),
-        [rows, count],
-      ),
+      position_ids: longs(positions.values, positions.dimensions),
       past_lens: longs(pastLens),
       logit_idx: longs(logitsAt),
       ...lora?.weights,

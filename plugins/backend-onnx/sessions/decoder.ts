@@ -1,5 +1,6 @@
 import type { DecoderShape } from "../architectures/decoder-config.ts"
 import type { DeviceRows, KvStore } from "./kv-store.ts"
+import type { TokenPlaces } from "./token-places.ts"
 
 /** The LoRA of a sequence. */
 export interface AdapterChoice {
@@ -31,6 +32,8 @@ export interface ForwardPass {
   readonly capacity: number
   /** `[rows]`: the sequences that may get longer than the shape's `longAfter`; absent: none. */
   readonly long?: readonly boolean[]
+  /** `[rows]`: places of tokens in the sequences that have images; absent: all is text. */
+  readonly places?: readonly (TokenPlaces | undefined)[]
   /** Indices into `ids` of the tokens whose logits are wanted. */
   readonly logitsAt: readonly number[]
   /** `[rows]`; absent: no row has one. */

@@ -9,6 +9,7 @@ import { type Embed, rowsOf } from "./built-session.ts"
 import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
 import { DeviceAdapters } from "./device-adapters.ts"
 import { DeviceKv, type DeviceStore } from "./device-kv.ts"
+import { positionsOf } from "./token-places.ts"
 
 const none = new Float32Array()
 
@@ -111,17 +112,12 @@ export class DeviceSession implements DecoderSession {
   }
 
   private async runAtOnce(pass: ForwardPass, store: DeviceStore): Promise<DecoderOutput> {
-    const { rows, count, pastLens, logitsAt, adapters, long } = pass
-    const { longAfter = 0 } = this.shape
-    const firsts = pastLens.map((length, row) => length + (long?.[row] ? longAfter : 0))
+    const { rows, count, pastLens, logitsAt, adapters } = pass
     const x = rowsOf(this.embed, pass)
-    const positions = Array.from(
-      { length: rows * count },
-      (_, i) => firsts[Math.floor(i / count)]! + (i % count),
-    )
+    const positions = positionsOf(this.shape, pass)
     const feeds: Record<string, Tensor> = {
       x: floats(x, [rows, count, x.length / (rows * count)]),
-      position_ids: longs(positions, [rows, count]),
+      position_ids: longs(positions.values, positions.dimensions),
       last: longs(pastLens.map((length) => length + count - 1)),
       longest: longs([Math.max(...pastLens) + count]),
       logit_idx: longs(logitsAt),

@@ -7,7 +7,7 @@ import { chatPrompt } from "../chat-format/chat-prompt.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { expectedSight, sightedFolder, sightedModels } from "../testing/sighted.ts"
 import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
-import { sightConfig } from "../vision/sight-config.ts"
+import { sightConfig, type TiledSight } from "../vision/sight-config.ts"
 import { promptParts } from "./chat-images.ts"
 import { EncodedImages, imageTokens } from "./encoded-images.ts"
 
@@ -16,7 +16,7 @@ afterAll(() => rmSync(graphs, { recursive: true, force: true }))
 
 it.each(sightedModels)("prompts with images have the tokens of %s's processor", async (name) => {
   const path = sightedFolder(name)
-  const config = sightConfig(path)!
+  const config = sightConfig(path) as TiledSight
   const spec = { path, graphs, precision: "fp32" as const, threads: 1 }
   const { folder, session } = await openDecoder(spec, () => {})
   await session.close()

@@ -17,7 +17,7 @@ import type { DecodeTilesInput } from "../images/decode-tiles-job.ts"
 import type { SightInfo } from "../vision/open-sight-engine.ts"
 import type { VisionJobRequest } from "../vision/vision-job.ts"
 import type { Engine } from "../worker/host.ts"
-import { type EncodedImage, EncodedImages, imageTokens, tilesOf } from "./encoded-images.ts"
+import { type EncodedImage, EncodedImages, imageTokens } from "./encoded-images.ts"
 
 export type SightEngine = Engine<VisionJobRequest, EmbedJobEvent, SightInfo>
 
@@ -51,6 +51,8 @@ export interface ReadImages {
   readonly encoded: Effect.Effect<readonly Float32Array[], ApiError>
   /** Digest of what they are encoded by. */
   readonly digest: string
+  /** Rows and columns of the tokens of each; absent: the model knows tokens one after the other. */
+  readonly grids?: readonly Grid[]
 }
 
 type Media = Extract<ChatMessage["content"][number], { readonly type: "media" }>
@@ -94,9 +96,9 @@ export const promptParts = (
   { digest, image }: Pick<ReadImage, "digest"> & { readonly image: Grid },
   { family, tokens }: Pick<SightInfo, "family" | "tokens">,
 ): readonly (string | Int32Array)[] => {
-  const ids = idsOf(digest, tilesOf(image) * tokens)
+  const ids = idsOf(digest, imageTokens(image, { tokens }))
+  if (family !== "idefics3" || tokens === undefined) return [ids]
   const tile = (index: number) => ids.subarray(index * tokens, (index + 1) * tokens)
-  if (family === "llava") return [ids]
   const { rows, columns } = image
   const parts: (string | Int32Array)[] = []
   for (let row = 0; row < rows; row++)
@@ -164,9 +166,14 @@ const encode = (
     },
   )
   return Effect.map(Stream.runCollect(vectors), (all) => {
-    const { tokens, width } = engine.info
-    const embedded = new Float32Array(tiles.length * tokens * width)
-    for (const { index, vector } of all) embedded.set(vector, index * tokens * width)
+    const vectors: Float32Array[] = []
+    for (const { index, vector } of all) vectors[index] = vector
+    const embedded = new Float32Array(vectors.reduce((sum, { length }) => sum + length, 0))
+    let at = 0
+    for (const vector of vectors) {
+      embedded.set(vector, at)
+      at += vector.length
+    }
     return embedded
   })
 }
@@ -229,6 +236,9 @@ export const makeChatImages = (deps: ChatImagesDeps) => {
       prompt,
       tokens,
       digest: engine.info.digest,
+      ...(engine.info.family === "qwen" && {
+        grids: images.map(({ image: { rows, columns } }) => ({ rows, columns })),
+      }),
       encoded: Effect.forEach(images, (image) =>
         Effect.map(encoded(image, context), ({ embedded }) => embedded),
       ),

@@ -255,12 +255,15 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
     )
     context.note?.({ seed: job.seed, ...computedFrom(engine.info, request.adapter, images, clock) })
     const runWith = (embedded?: readonly Float32Array[]) =>
-      engine.run(embedded ? { ...job, embedded } : job, {
-        ...wait,
-        account: context.tenant.account,
-        timeoutMs: () => context.deadlineMs - clock.nowMs(),
-        translate: translator(id, context, answer, { answers, promptIds: prompt.ids }),
-      })
+      engine.run(
+        embedded ? { ...job, embedded, ...(images?.grids && { grids: images.grids }) } : job,
+        {
+          ...wait,
+          account: context.tenant.account,
+          timeoutMs: () => context.deadlineMs - clock.nowMs(),
+          translate: translator(id, context, answer, { answers, promptIds: prompt.ids }),
+        },
+      )
     const run = images ? Stream.unwrap(Effect.map(images.encoded, runWith)) : runWith()
     const planned: ModelPlan<ChatEvent> = {
       bound: usageOf({

@@ -12,10 +12,11 @@ export interface EncodedImage {
 export const tilesOf = ({ rows, columns }: Pick<EncodedImage, "rows" | "columns">): number =>
   rows * columns + 1
 
+/** Without `tokens` of a tile, an image has one for each of its rows and columns. */
 export const imageTokens = (
   image: Pick<EncodedImage, "rows" | "columns">,
   { tokens }: Pick<SightInfo, "tokens">,
-): number => tilesOf(image) * tokens
+): number => (tokens === undefined ? image.rows * image.columns : tilesOf(image) * tokens)
 
 /** Encoded images, bounded in bytes: the least recently used one is dropped first. */
 export class EncodedImages {

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { decoderConfig } from "../architectures/folder-config.ts"
-import type { SightConfig } from "../vision/sight-config.ts"
+import type { TiledSight } from "../vision/sight-config.ts"
 import { sightConfig } from "../vision/sight-config.ts"
 import { readJson } from "../weights/json-file.ts"
 import { openSafetensorsFolder } from "../weights/safetensors-folder.ts"
@@ -29,7 +29,7 @@ const towerName = (name: string, isOld: boolean): string | undefined => {
 }
 
 const towerMetadata = (
-  { family, tower, states, connector, preprocessing, tiling }: SightConfig,
+  { family, tower, states, connector, preprocessing, tiling }: TiledSight,
   isOld: boolean,
 ): Readonly<Record<string, GgufValue>> => ({
   "general.architecture": "clip",
@@ -56,7 +56,7 @@ export const mmprojGguf = (
   isOld: boolean,
   more: Readonly<Record<string, GgufValue>> = {},
 ): Buffer => {
-  const config = sightConfig(folder)!
+  const config = sightConfig(folder) as TiledSight
   const source = openSafetensorsFolder(folder)
   const tensors = [...source.names()].flatMap((name): readonly GgufTensor[] => {
     const own = towerName(name, isOld)

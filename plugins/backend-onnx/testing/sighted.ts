@@ -4,7 +4,7 @@ import sharp from "sharp"
 import { fixtureFolder } from "./fixtures.ts"
 
 /** The tiny chat models that read images. */
-export const sightedModels = ["idefics3", "llava-clip", "llava-siglip"]
+export const sightedModels = ["idefics3", "llava-clip", "llava-siglip", "qwen2-vl", "qwen2-5-vl"]
 
 export const sightedFolder = (name: string): string => join(fixtureFolder("sighted"), name)
 

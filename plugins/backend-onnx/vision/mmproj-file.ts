@@ -13,7 +13,7 @@ import {
 } from "../weights/gguf-metadata.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
-import type { SightConfig } from "./sight-config.ts"
+import type { TiledSight } from "./sight-config.ts"
 import type { TransformerConfig } from "./vision-config.ts"
 
 /** Keys and tensors of towers in GGUF files are those that llama.cpp's converters write. */
@@ -150,7 +150,7 @@ const widthOf = ({ tensors }: GgufHeader, name: string): number => {
   return entry.rows
 }
 
-const idefics3 = (header: GgufHeader, tower: TransformerConfig, edge: number): SightConfig => {
+const idefics3 = (header: GgufHeader, tower: TransformerConfig, edge: number): TiledSight => {
   const { metadata } = header
   const scale = countOr(metadata, `${vision}projector.scale_factor`, 16, 2)
   if (tower.grid % scale)
@@ -173,7 +173,7 @@ const idefics3 = (header: GgufHeader, tower: TransformerConfig, edge: number): S
   }
 }
 
-const llava = (header: GgufHeader, tower: TransformerConfig, edge: number): SightConfig => {
+const llava = (header: GgufHeader, tower: TransformerConfig, edge: number): TiledSight => {
   const { metadata } = header
   for (const key of ["image_grid_pinpoints", "image_crop_resolution"])
     if (present(metadata, `${vision}${key}`))
@@ -196,7 +196,7 @@ const llava = (header: GgufHeader, tower: TransformerConfig, edge: number): Sigh
 }
 
 /** Reads how a chat model sees by a GGUF file of a tower and a projector. Throws `ModelFileError`. */
-export const mmprojConfig = (path: string): SightConfig => {
+export const mmprojConfig = (path: string): TiledSight => {
   const file = openGguf(path)
   try {
     return explaining(path, () => {

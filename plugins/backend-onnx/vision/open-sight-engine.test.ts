@@ -10,7 +10,7 @@ import { mmprojGguf, writtenIn } from "../testing/mmproj-of-folder.ts"
 import { drawnPng, expectedSight, sightedFolder, sightedModels } from "../testing/sighted.ts"
 import type { RunningJob } from "../worker/scheduler.ts"
 import { openSightEngine } from "./open-sight-engine.ts"
-import { sightConfig } from "./sight-config.ts"
+import { sightConfig, type TiledSight } from "./sight-config.ts"
 
 const graphs = mkdtempSync(join(tmpdir(), "rakit-sight-"))
 afterAll(() => rmSync(graphs, { recursive: true, force: true }))
@@ -44,15 +44,20 @@ const embedded = async (engine: SightEngine, images: readonly Picture[]) => {
 }
 
 /** How far what an engine makes of the tiles is from what transformers makes of them. */
-const errorOf = async (engine: SightEngine, { tiles, embedded: wanted }: ExpectedImage) => {
-  const { preprocessing, tokens, width } = engine.info
-  const edge = preprocessing.width
+const errorOf = async (engine: SightEngine, image: ExpectedImage) => {
+  const { tiles, embedded: wanted } = image
+  const { preprocessing, width } = engine.info
+  const { resize } = preprocessing
+  const size =
+    resize.mode === "squares"
+      ? { width: image.columns * resize.side, height: image.rows * resize.side }
+      : preprocessing
   const found = await embedded(
     engine,
-    tiles.map((pixels) => ({ pixels, width: edge, height: edge })),
+    tiles.map((pixels) => ({ pixels, width: size.width, height: size.height })),
   )
   const rows = found.flatMap((all) =>
-    Array.from({ length: tokens }, (_, i) => all.subarray(i * width, (i + 1) * width)),
+    Array.from({ length: all.length / width }, (_, i) => all.subarray(i * width, (i + 1) * width)),
   )
   expect(rows).toHaveLength(wanted.length)
   return relativeError(
@@ -107,7 +112,9 @@ describe("a tower in a GGUF file", () => {
         mmprojGguf(sightedFolder(name), isOld),
       )
       const engine = await open(name, "fp32", path)
-      const { preprocessing, tiling, family, tokens, width } = sightConfig(sightedFolder(name))!
+      const { preprocessing, tiling, family, tokens, width } = sightConfig(
+        sightedFolder(name),
+      ) as TiledSight
       expect(engine.info).toMatchObject({
         family,
         tokens,

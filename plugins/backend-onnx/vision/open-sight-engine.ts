@@ -12,15 +12,16 @@ import type { EngineOpener } from "../worker/open-engine.ts"
 import type { EngineSpec } from "../worker/protocol.ts"
 import { openMmproj } from "./mmproj-file.ts"
 import { pictureFeeds } from "./picture-feeds.ts"
-import { type SightConfig, sightConfig } from "./sight-config.ts"
+import { qwenFeeds } from "./qwen-feeds.ts"
+import { type SightConfig, sightConfig, type TiledSight } from "./sight-config.ts"
 import { buildSightGraph, projectedWidth, sightGraphVersion } from "./sight-graph.ts"
 import type { VisionJobRequest } from "./vision-job.ts"
 
 /** How images are made into tiles, and what those are for the decoder. */
-export type SightInfo = Pick<
-  SightConfig,
-  "family" | "preprocessing" | "tiling" | "tokens" | "width" | "imageToken"
-> & {
+export type SightInfo = Pick<TiledSight, "preprocessing" | "tiling" | "width" | "imageToken"> & {
+  readonly family: SightConfig["family"]
+  /** Tokens of a tile; undefined: an image is one, of as many tokens as its rows and columns say. */
+  readonly tokens?: number
   /** Digest of its files, its precision and the graph. */
   readonly digest: string
 }
@@ -40,7 +41,7 @@ const configOf = (path: string): SightConfig => {
   if (!config) throw new ModelFileError(path, "it has no tower that reads images")
   const file = openTensors(path)
   try {
-    const width = explaining(path, () => projectedWidth(file, config.connector.type))
+    const width = explaining(path, () => projectedWidth(file, config))
     return { ...config, width }
   } finally {
     file.close()
@@ -64,8 +65,8 @@ const graphOf = (spec: EngineSpec, config: SightConfig): string => {
 }
 
 /** Tiles of a step: products over their tokens gain up to some hundreds of these. */
-const stepTiles = ({ tower }: SightConfig): number =>
-  Math.max(1, Math.min(8, Math.floor(400 / tower.grid ** 2)))
+const stepTiles = (config: SightConfig): number =>
+  config.family === "qwen" ? 1 : Math.max(1, Math.min(8, Math.floor(400 / config.tower.grid ** 2)))
 
 /** Opens the part by which the chat model of a folder sees. Throws `ModelFileError`. */
 export const openSightEngine: EngineOpener<
@@ -79,18 +80,23 @@ export const openSightEngine: EngineOpener<
   const folder = graphOf(spec, config)
   progress("loading the graph")
   const session = await openSession(join(folder, graphFile), spec.threads)
-  const { family, preprocessing, tiling, tokens, width, imageToken } = config
+  const { family, preprocessing, width, imageToken } = config
+  const tiles = family === "qwen" ? undefined : config
   return {
     info: {
       family,
       preprocessing,
-      ...(tiling && { tiling }),
-      tokens,
+      ...(tiles?.tiling && { tiling: tiles.tiling }),
+      ...(tiles && { tokens: tiles.tokens }),
       width,
       ...(imageToken !== undefined && { imageToken }),
       digest: basename(folder),
     },
-    runner: new EncoderRunner(session, stepTiles(config), pictureFeeds(config)),
+    runner: new EncoderRunner(
+      session,
+      stepTiles(config),
+      config.family === "qwen" ? qwenFeeds(config.tower) : pictureFeeds(config),
+    ),
     start: (job, emit) => new EmbedJob(job.images, () => 1, emit),
     close: () => session.release(),
   }

@@ -55,6 +55,35 @@ const llava = {
   },
 }
 
+/** What the published file of Qwen2.5-VL-7B-Instruct says, whose decoder has no part of its own. */
+const qwen = {
+  model_type: "qwen2_5_vl",
+  image_token_id: 151_655,
+  hidden_size: 3584,
+  intermediate_size: 18_944,
+  max_position_embeddings: 128_000,
+  num_attention_heads: 28,
+  num_hidden_layers: 28,
+  num_key_value_heads: 4,
+  rope_scaling: { type: "mrope", mrope_section: [16, 24, 24] },
+  rope_theta: 1_000_000,
+  vocab_size: 152_064,
+  vision_config: {
+    depth: 32,
+    hidden_act: "silu",
+    hidden_size: 1280,
+    intermediate_size: 3420,
+    num_heads: 16,
+    in_chans: 3,
+    out_hidden_size: 3584,
+    patch_size: 14,
+    spatial_merge_size: 2,
+    window_size: 112,
+    fullatt_block_indexes: [7, 15, 23, 31],
+  },
+}
+const flat = { max_pixels: 12_845_056, min_pixels: 3136 }
+
 describe("how a chat model sees", () => {
   it("is read from published files", () => {
     expect(read(smolvlm, splitting)).toMatchObject({
@@ -81,6 +110,29 @@ describe("how a chat model sees", () => {
       vocabulary: 32_064,
     })
     expect(read({ model_type: "llama", hidden_size: 8 })).toBeUndefined()
+    expect(read(qwen, flat)).toMatchObject({
+      family: "qwen",
+      tower: { layers: 32, width: 1280, window: 4, whole: [7, 15, 23, 31], merge: 2, frames: 2 },
+      preprocessing: { resize: { mode: "squares", side: 28, least: 3136, most: 768 * 784 } },
+      width: 3584,
+      imageToken: 151_655,
+    })
+    expect(folderConfig(folderOf(qwen))).toMatchObject({
+      architecture: "qwen2",
+      layers: 28,
+      sections: [16, 24, 24],
+      contextTokens: 128_000,
+    })
+    const first = { ...qwen.vision_config, embed_dim: 1280, hidden_size: 3584, mlp_ratio: 4 }
+    expect(
+      read({
+        ...qwen,
+        model_type: "qwen2_vl",
+        vision_config: { ...first, hidden_act: "quick_gelu" },
+      }),
+    ).toMatchObject({
+      tower: { feedForward: 5120, window: undefined, activation: "quick_gelu" },
+    })
   })
 
   it.each<[string, object, object | undefined, RegExp]>([
@@ -93,6 +145,13 @@ describe("how a chat model sees", () => {
       undefined,
       /'vision_feature_layer' is -30/,
     ],
+    [
+      "heads of a tower",
+      { ...qwen, vision_config: { ...qwen.vision_config, num_heads: 17 } },
+      flat,
+      /17 heads don't fit a width of 1280/,
+    ],
+    ["squares", qwen, { ...flat, patch_size: 16 }, /'patch_size' is 16, the model reads 14/],
     ["a strategy", { ...llava, vision_feature_select_strategy: "cls" }, undefined, /is 'cls'/],
     [
       "a tower",
@@ -103,6 +162,13 @@ describe("how a chat model sees", () => {
   ])("is refused with the file's name: %s", (_, config, preprocessor, message) => {
     expect(() => read(config, preprocessor)).toThrow(message)
     expect(() => read(config, preprocessor)).toThrow(/config\.json/)
+  })
+
+  it("is refused where the places of tokens don't fit the decoder's heads", () => {
+    const rope_scaling = { type: "mrope", mrope_section: [16, 24, 25] }
+    expect(() => folderConfig(folderOf({ ...qwen, rope_scaling }))).toThrow(
+      /'mrope_section' is 16, 24, 25, of 64 pairs/,
+    )
   })
 })
 

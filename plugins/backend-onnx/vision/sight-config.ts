@@ -1,5 +1,5 @@
 import { statSync } from "node:fs"
-import { configFile, decoderPart, readsImages } from "../architectures/folder-config.ts"
+import { configFile, decoderPart, readsGrids, readsImages } from "../architectures/folder-config.ts"
 import {
   type ImagePreprocessing,
   imagePreprocessing,
@@ -11,6 +11,7 @@ import { countOr, type Metadata, present, textOr } from "../weights/gguf-metadat
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 import { mmprojConfig } from "./mmproj-file.ts"
+import { type QwenSight, qwenSight } from "./qwen-config.ts"
 import type { StatesRead } from "./transformer-graph.ts"
 import {
   clipPreprocessing,
@@ -28,8 +29,8 @@ export type Connector =
   /** Each state through two linear layers. */
   | { readonly type: "mlp"; readonly activation: Activation }
 
-/** How a chat model sees: a tower, and what connects it to the decoder. */
-export interface SightConfig {
+/** How a chat model sees whose tower reads pictures of one size, and what connects it to the decoder. */
+export interface TiledSight {
   readonly family: "idefics3" | "llava"
   readonly tower: TransformerConfig
   readonly states: StatesRead
@@ -44,6 +45,8 @@ export interface SightConfig {
   readonly imageToken?: number
 }
 
+export type SightConfig = TiledSight | QwenSight
+
 const vocabulary = 2 ** 24
 
 /** Defaults of the configuration class of transformers. */
@@ -55,7 +58,7 @@ const ideficsVision: Metadata = new Map<string, number>([
 ])
 
 /** Idefics3 (Laurençon et al., arXiv 2408.12637), and SmolVLM, which is one. */
-const idefics3 = (json: Metadata, folder: string, width: number): SightConfig => {
+const idefics3 = (json: Metadata, folder: string, width: number): TiledSight => {
   const section = new Map([...ideficsVision, ...towerSection(json, "vision_config")])
   const edge = edgeIn(section, 224)
   const tower = transformer("siglip", section, gridOf(section, edge, 32))
@@ -89,7 +92,7 @@ const layersRead = (json: Metadata, layers: number): number => {
 }
 
 /** LLaVA 1.5 (Liu et al., arXiv 2310.03744), with a tower of CLIP or SigLIP. */
-const llava = (json: Metadata, folder: string, width: number): SightConfig => {
+const llava = (json: Metadata, folder: string, width: number): TiledSight => {
   const section = towerSection(json, "vision_config")
   const type = textOr(section, "model_type", "clip_vision_model")
   const family = type === "clip_vision_model" ? "clip" : "siglip"
@@ -132,6 +135,7 @@ export const sightConfig = (path: string): SightConfig | undefined => {
   const json = readJson(folder, configFile)
   if (!readsImages(json)) return undefined
   return explaining(`${folder}/${configFile}`, () => {
+    if (readsGrids(json)) return qwenSight(json, folder)
     // the decoder of a tower that stands alone is another file
     const width = present(json, "text_config")
       ? countOr(decoderPart(json), "hidden_size", 65_536, 4096)

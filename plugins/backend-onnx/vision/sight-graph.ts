@@ -3,7 +3,8 @@ import { activated, dense } from "../encoding/encoder-parts.ts"
 import type { Value } from "../onnx/graph-builder.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
-import type { Connector, SightConfig } from "./sight-config.ts"
+import { buildQwenGraph } from "./qwen-graph.ts"
+import type { Connector, SightConfig, TiledSight } from "./sight-config.ts"
 import { squareStates } from "./transformer-graph.ts"
 import { normalized } from "./vision-graph.ts"
 
@@ -19,20 +20,28 @@ const prefixBefore = (file: TensorSource, end: string): string => {
   throw new Damaged(`the tensor '${end}' is missing`)
 }
 
+const renamed = (file: TensorSource, full: (name: string) => string): TensorSource => ({
+  path: file.path,
+  names: () => file.names(),
+  has: (name) => file.has(full(name)),
+  tensor: (name) => file.tensor(full(name)),
+  rows: (entry, first, count) => file.rows(entry, first, count),
+  close: () => file.close(),
+})
+
 /** The tensors of tower and connector by their short names, wherever the file has them. */
 const shortened = (file: TensorSource, probe: string): TensorSource => {
   const tower = prefixBefore(file, "embeddings.patch_embedding.weight")
   const part = prefixBefore(file, probe)
   const full = (name: string) =>
     name.startsWith(own) ? tower + name.slice(own.length) : part + name
-  return {
-    path: file.path,
-    names: () => file.names(),
-    has: (name) => file.has(full(name)),
-    tensor: (name) => file.tensor(full(name)),
-    rows: (entry, first, count) => file.rows(entry, first, count),
-    close: () => file.close(),
-  }
+  return renamed(file, full)
+}
+
+/** The tensors of a tower of Qwen-VL by their names within it. */
+const beneath = (file: TensorSource): TensorSource => {
+  const prefix = prefixBefore(file, "patch_embed.proj.weight")
+  return renamed(file, (name) => prefix + name)
 }
 
 const probes: Readonly<Record<Connector["type"], string>> = {
@@ -41,8 +50,9 @@ const probes: Readonly<Record<Connector["type"], string>> = {
 }
 
 /** The numbers of a vector that the projector of these tensors makes. Throws `Damaged`. */
-export const projectedWidth = (file: TensorSource, connector: Connector["type"]): number => {
-  const last = probes[connector].replace("linear_1", "linear_2")
+export const projectedWidth = (file: TensorSource, config: SightConfig): number => {
+  if (config.family === "qwen") return beneath(file).tensor("merger.mlp.2.weight").rows
+  const last = probes[config.connector.type].replace("linear_1", "linear_2")
   return shortened(file, last).tensor(last).rows
 }
 
@@ -53,7 +63,7 @@ export const projectedWidth = (file: TensorSource, connector: Connector["type"])
 const shuffled = (
   { graph }: EncoderBuilding,
   states: Value,
-  { grid, width }: SightConfig["tower"],
+  { grid, width }: TiledSight["tower"],
   scale: number,
 ): Value => {
   const reshaped = (value: Value, shape: readonly number[]) =>
@@ -66,7 +76,7 @@ const shuffled = (
   return reshaped(squares, [-1, side * side, width * scale * scale])
 }
 
-const connected = (building: EncoderBuilding, config: SightConfig, states: Value): Value => {
+const connected = (building: EncoderBuilding, config: TiledSight, states: Value): Value => {
   const { connector, tower, width } = config
   if (connector.type === "shuffle") {
     const { scale } = connector
@@ -87,6 +97,10 @@ const connected = (building: EncoderBuilding, config: SightConfig, states: Value
  */
 export const buildSightGraph = (outer: EncoderBuilding, config: SightConfig): void => {
   const { graph } = outer
+  if (config.family === "qwen") {
+    buildQwenGraph({ ...outer, file: beneath(outer.file) }, config)
+    return
+  }
   const { preprocessing, tower, connector, tokens, width } = config
   const building = { ...outer, file: shortened(outer.file, probes[connector.type]) }
   graph.input("pixels", "uint8", ["B", preprocessing.height, preprocessing.width, 3])
