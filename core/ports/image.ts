@@ -29,3 +29,12 @@ export interface ImageSafety {
   /** The same for a picture that was made, a PNG file. */
   picture(bytes: Uint8Array): Effect.Effect<string | undefined, PortError>
 }
+
+/** What a part of a message or of an input has that is not text. */
+export interface Media {
+  readonly type: "media"
+  readonly mediaType: string
+  readonly bytes: Uint8Array
+  /** How closely an image is looked at, where a model can choose; absent: as it does. */
+  readonly detail?: "low" | "high"
+}

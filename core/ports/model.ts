@@ -5,7 +5,7 @@ import type { Json } from "../json.ts"
 import type { CallId, ModelId } from "../services/ids.ts"
 import type { Usage } from "../usage.ts"
 import type { TranscribeEvent, TranscribeRequest } from "./audio.ts"
-import type { ImageEvent, ImageSetting } from "./image.ts"
+import type { ImageEvent, ImageSetting, Media } from "./image.ts"
 
 /** Per-call context that the call path passes to a model. */
 export interface ModelContext {
@@ -50,7 +50,7 @@ export type TaskName = keyof Tasks
 /** URLs are fetched (through the guard) before the plan, so a model sees bytes only. */
 export type Part = { readonly cacheBreakpoint?: true } & (
   | { readonly type: "text"; readonly text: string }
-  | { readonly type: "media"; readonly mediaType: string; readonly bytes: Uint8Array }
+  | Media
 )
 
 export interface ToolCall {

@@ -165,6 +165,26 @@ describe("a model that sees", () => {
     expect((model.stats!().prefixCacheHits ?? 0) - before).toBe(0)
   })
 
+  it("looks less closely at an image with little detail, and keeps both apart", async () => {
+    const tokensOf = async (of: LoadedModel<"chat">, detail?: "low" | "high", side = 301) => {
+      const media = { ...(await picture(side, side)), ...(detail && { detail }) } as Part
+      const content = [media, { type: "text", text: "Is it red?" } as const]
+      const request = chatRequest("", { messages: [{ role: "user", content }] })
+      const { usage, text } = await answer(of, request)
+      return { tokens: usage.imageTokens, text }
+    }
+    const [plain, low, high] = [
+      await tokensOf(model),
+      await tokensOf(model, "low"),
+      await tokensOf(model, "high"),
+    ]
+    expect([plain.tokens, low.tokens, high.tokens]).toEqual([40, 4, 40])
+    expect(high.text).toBe(plain.text)
+    expect((await tokensOf(model, "low")).text).toBe(low.text)
+    const llava = await openChat("llava-clip")
+    expect((await tokensOf(llava, "low")).tokens).toBe((await tokensOf(llava)).tokens)
+  })
+
   it("tells images of one size apart", async () => {
     const bytes = await drawnPng(301, 200)
     const turned = Buffer.from(await (await import("sharp")).default(bytes).flop().png().toBuffer())

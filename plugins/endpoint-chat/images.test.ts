@@ -86,6 +86,20 @@ it("images reach the model in their places, from data URIs and addresses", async
   ])
 })
 
+it("how closely an image is to be looked at reaches the model, if it was said", async () => {
+  const client = await open()
+  const looked = (detail: "low" | "high" | "auto") =>
+    ({ type: "image_url", image_url: { url: dataUri(png), detail } }) as const
+  await client.chat.completions.create(asked(looked("low"), looked("high"), looked("auto")))
+  const [run] = fixture.model.runs
+  const parts = run!.request.messages[0]!.content.slice(1)
+  expect(parts.map((part) => ("detail" in part ? part.detail : undefined))).toEqual([
+    "low",
+    "high",
+    undefined,
+  ])
+})
+
 it("a model that takes text only refuses the first image by its path", async () => {
   const client = await open(["text"])
   await expect(client.chat.completions.create(asked(block("x")))).rejects.toMatchObject({

@@ -69,7 +69,12 @@ export const readImages = Effect.fnUntraced(function* (
     if (all > maxBytes) return yield* wrong(path, "all images of a request may have 50 MB")
     const part = checked(bytes)
     if (typeof part === "string") return yield* wrong(path, part)
-    images.set(block, { ...part, ...(block.cache_control && { cacheBreakpoint: true }) })
+    const { detail } = block.image_url
+    images.set(block, {
+      ...part,
+      ...(detail != null && detail !== "auto" && { detail }),
+      ...(block.cache_control && { cacheBreakpoint: true }),
+    })
   }
   return images
 })

@@ -121,17 +121,43 @@ const textsIn = ({ messages, tools = [] }: ChatRequest): readonly string[] => [
   ]),
 ]
 
+/** An image that is looked at less closely is another one. */
+const digestOf = (bytes: Uint8Array, isSmall: boolean): Buffer => {
+  const digest = hash("sha256", bytes, "buffer")
+  return isSmall ? hash("sha256", Buffer.concat([digest, Buffer.from("low")]), "buffer") : digest
+}
+
+/** Tokens of an image that is looked at less closely: about 448 x 448 pixels of Qwen-VL. */
+const fewTokens = 256
+
+type Reading = Pick<SightInfo, "preprocessing" | "tiling">
+
+/** How images are read with `detail: low`: as one tile, or with fewer pixels. */
+const smaller = ({ preprocessing, tiling }: Reading): Reading => {
+  const { resize } = preprocessing
+  if (resize.mode !== "squares")
+    return { preprocessing, ...(tiling && { tiling: { ...tiling, splits: false } }) }
+  const most = Math.min(resize.most, fewTokens * resize.side ** 2)
+  return {
+    preprocessing: {
+      ...preprocessing,
+      resize: { ...resize, most, least: Math.min(resize.least, most) },
+    },
+  }
+}
+
 /** Returns what decodes an image of a request, unless it is kept. */
 const makeReader =
   ({ engine, workers, log }: ChatImagesDeps, kept: EncodedImages) =>
   (part: Media, param: string, context: ModelContext): Effect.Effect<ReadImage, ApiError> =>
     Effect.gen(function* () {
-      const digest = hash("sha256", part.bytes, "buffer")
+      const isSmall = part.detail === "low"
+      const digest = digestOf(part.bytes, isSmall)
       const { account, mode } = context.tenant
       const key = JSON.stringify([account, mode, digest.toString("base64")])
       const known = kept.get(key)
       if (known) return { key, digest, image: known }
-      const { preprocessing, tiling } = engine.info
+      const { preprocessing, tiling } = isSmall ? smaller(engine.info) : engine.info
       const input = { bytes: part.bytes, preprocessing, ...(tiling && { tiling }) }
       const image = yield* decodeInPool<DecodeTilesInput, TiledImage>(
         workers,

@@ -11,6 +11,7 @@ const toBlock = (part: Part, caches: boolean): Json => ({
         type: "image_url",
         image_url: {
           url: `data:${part.mediaType};base64,${Buffer.from(part.bytes).toString("base64")}`,
+          ...(part.detail && { detail: part.detail }),
         },
       }),
   ...(caches && part.cacheBreakpoint && { cache_control: { type: "ephemeral" } }),
