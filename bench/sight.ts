@@ -1,7 +1,7 @@
 // A chat model that sees: the first token with an image, cold and repeated, and the images that its
-// tower encodes against bare onnxruntime-node on the same graph. `node --import tsx bench/sight.ts
-// FOLDER [--rounds 5] [--threads 1] [--precision int8] [--only chat,tower]`; FOLDER is a model as the
-// hub has it.
+// tower encodes against bare onnxruntime-node on the same graph, and the memory of a request that
+// waits with its images read. `node --import tsx --expose-gc bench/sight.ts FOLDER [--rounds 5]
+// [--threads 1] [--precision int8] [--only chat,memory,tower]`; FOLDER is a model as the hub has it.
 import { readdirSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
@@ -24,7 +24,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: "string", default: "5" },
     threads: { type: "string", default: String(availableParallelism()) },
     precision: { type: "string", default: "int8" },
-    only: { type: "string", default: "chat,tower" },
+    only: { type: "string", default: "chat,memory,tower" },
   },
 })
 const [folder] = positionals
@@ -99,6 +99,54 @@ const printChats = () => {
 }
 if (chats > 0) printChats()
 
+/** Requests that are planned, so their images are decoded, and not run yet. */
+const printMemory = async () => {
+  const asked = async (seed: number, side: number) => {
+    const bytes = await sharp(await photo(seed))
+      .resize(side, (side * 3) / 4)
+      .jpeg()
+      .toBuffer()
+    const media = { type: "media", mediaType: "image/jpeg", bytes } as const
+    return chatRequest("", { messages: [{ role: "user", content: [media] }], maxTokens: 2 })
+  }
+  const used = async () => {
+    // memory outside of the heap is given back between turns
+    for (let turn = 0; turn < 3; turn++) {
+      globalThis.gc?.()
+      await new Promise((next) => setImmediate(next))
+    }
+    const { rss, heapUsed, external } = process.memoryUsage()
+    return { rss, own: heapUsed + external }
+  }
+  const rows: string[][] = []
+  for (const side of [640, 4_000]) {
+    const requests = await Promise.all(Array.from({ length: 16 }, (_, i) => asked(i + 99, side)))
+    await Effect.runPromise(model.task.plan(requests[0]!, context()))
+    const before = await used()
+    const plans: unknown[] = []
+    let most = before.rss
+    for (const request of requests) {
+      plans.push(await Effect.runPromise(model.task.plan(request, context())))
+      most = Math.max(most, process.memoryUsage().rss)
+    }
+    const after = await used()
+    const megabytes = (bytes: number) => figure(bytes / 2 ** 20)
+    const kept = (after.own - before.own) / plans.length
+    plans.length = 0
+    rows.push([`${side} x ${(side * 3) / 4}`, megabytes(kept), megabytes(most - before.rss)])
+  }
+  printTable(
+    "Memory of 16 requests with an image each, planned one after the other",
+    ["image", "MB kept for each", "MB more of the process at most"],
+    rows,
+  )
+}
+if (values.only.includes("memory")) await printMemory()
+
+if (!values.only.includes("tower")) {
+  await backend.close()
+  process.exit()
+}
 const graphs = join(backend.dataDir, "graphs")
 const spec = { kind: "sight", path: folder, graphs, precision, threads, slots: 1 } as const
 const engine = await openSightEngine(
@@ -106,6 +154,7 @@ const engine = await openSightEngine(
   () => {},
 )
 const { width: edge } = engine.info.preprocessing
+if (edge === 0) throw new Error("its pictures have sizes of their own: --only chat,memory")
 const pixels = new Uint8Array(edge * edge * 3).fill(100)
 const tiles: readonly Picture[] = Array.from({ length: 2 }, () => ({
   ...{ pixels, width: edge, height: edge },

@@ -131,6 +131,11 @@ const wrong: readonly (readonly [what: string, block: () => object, message: Reg
   ["a video without an end", () => video(uri(mp4.subarray(0, 900))), /or is cut/],
   ["a video without an index", () => video(uri(mp4.subarray(0, 40))), /no MP4|cut|has no/],
   ["a cut WebM", () => video(uri(clip("colours.webm").subarray(0, 700), "webm")), /or is cut/],
+  [
+    "pictures that are too large",
+    () => video(uri(clip("large.mp4"))),
+    /2576 x 1616 pixels; at most/,
+  ],
   ["sound alone", () => video(uri(clip("sound.mp4"))), /has no pictures/],
   ["pictures of zeros", () => video(uri(zeroed())), /cut or damaged/],
   ["an address that is gone", () => video(`http://${host}/gone.mp4`), /answered 404/],
