@@ -10,6 +10,7 @@ import { parseSourceUrl } from "../runtime/services/model-files/sources/source-u
 import { fakeLog } from "../testing/index.ts"
 import { encoderShapes } from "./encoder-shapes.ts"
 import { readByEngine } from "./encoders-page.ts"
+import { hearingShapes } from "./hearing-page.ts"
 import { imageShapes } from "./images-page.ts"
 import { modelShapes } from "./model-shapes.ts"
 import {
@@ -33,7 +34,7 @@ test("docs/models.md and the lines about memory are what the sources say (npm ru
 
 test("every ready-made model has a shape, a licence and one source of a hub", () => {
   expect(
-    [modelShapes, encoderShapes, imageShapes, sightShapes]
+    [modelShapes, encoderShapes, imageShapes, sightShapes, hearingShapes]
       .flatMap((shapes) => Object.keys(shapes))
       .map((name) => `${name}.yaml`)
       .sort(),

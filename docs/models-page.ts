@@ -6,6 +6,7 @@ import { kvTokenBytes } from "../plugins/backend-onnx/sessions/kv-bank.ts"
 import { OnnxSettings } from "../plugins/backend-onnx/settings.ts"
 import { ggmlTypes } from "../plugins/backend-onnx/weights/ggml-types.ts"
 import { encoderFiles, encoderMemoryLine, encodersSection } from "./encoders-page.ts"
+import { hearingFiles, hearingMemoryLine, hearingSection } from "./hearing-page.ts"
 import { imageFiles, imageMemoryLine, imagesSection } from "./images-page.ts"
 import { type ModelShape, modelShapes } from "./model-shapes.ts"
 import { count, gigabytes, hubOf, readModel, readyMadeFiles } from "./ready-made.ts"
@@ -103,6 +104,7 @@ export const memoryLine = (file: string): string => {
   if (encoderFiles.includes(file)) return encoderMemoryLine(file)
   if (imageFiles.includes(file)) return imageMemoryLine(file)
   if (sightFiles.includes(file)) return sightMemoryLine(file)
+  if (hearingFiles.includes(file)) return hearingMemoryLine(file)
   const { kind, weights, token, fits, ram } = figuresOf(file)
   return `# Memory: ${gigabytes(weights)} of weights (${kind}), ${Math.round(token / 1000)} kB of keys and values a token (${count(fits)} tokens in the default ${count(kvMemoryMb)} MB); ${gigabytes(ram)} with one conversation of ${count(conversation)} tokens.`
 }
@@ -160,6 +162,7 @@ ${table(["include", "file", "licence", "type", "download", "window", "weights in
 Figures are computed from each model's shape by the sizes that the engine gives weights and keys and values (\`precision: auto\`), with 250 MB for everything else. \`kvMemoryMb\` of backend-onnx bounds the keys and values of all running requests together, and so the window: a window that is longer than fits is served as far as it fits, and \`rakit check\` says so once the file is here. The prefix cache (\`prefixCacheMb\`) comes on top as it fills.
 
 ${sightSection()}
+${hearingSection()}
 ${encodersSection()}
 ${imagesSection()}
 ${keptFrom}

@@ -10,7 +10,7 @@ export const readyMadeFiles: readonly string[] = readdirSync(readyMadeFolder)
 
 interface Entry {
   readonly id: string
-  readonly task: "chat" | "embed" | "rerank" | "image"
+  readonly task: "chat" | "embed" | "rerank" | "image" | "transcribe"
   readonly description: string
   readonly limits: { readonly contextTokens: number }
   readonly options?: Readonly<Record<string, string | number | boolean>>

@@ -6,10 +6,12 @@ import { type ModelHeader, readModelHeader } from "./architectures/model-source.
 import { templateStyle } from "./chat-format/template-style.ts"
 import { imageFamily } from "./diffusion/pipelines/families.ts"
 import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
+import { hearingConfig } from "./hearing/hearing-config.ts"
 import type { Precision } from "./onnx/linear.ts"
 import { sightOf } from "./open-chat-images.ts"
 import { imageAbilities } from "./open-image.ts"
 import { crossEncoderWindow, makesNoVectors, wrongPrecision } from "./open-rerank.ts"
+import { hearingAbilities } from "./open-transcribe.ts"
 import { towerFolder } from "./open-vision-tower.ts"
 import { windowWithin } from "./sessions/kv-bank.ts"
 import { exportIn } from "./sessions/open-decoder.ts"
@@ -57,6 +59,10 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
       modalities: ["text"],
       capabilities,
     })
+    if (task === "transcribe") {
+      const window = hearingConfig(path).contextTokens
+      return { ...of(window, []), ...hearingAbilities }
+    }
     if (task === "image") return { contextTokens, ...imageAbilities(imageFamily(path).edits) }
     if (task === "embed") {
       // refuses what `open` would; longer texts are read in windows

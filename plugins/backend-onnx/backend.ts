@@ -8,6 +8,7 @@ import { adapterRoles, openChatImages } from "./open-chat-images.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
 import { openImage } from "./open-image.ts"
 import { makesNoVectors, openRerank } from "./open-rerank.ts"
+import { openTranscribe } from "./open-transcribe.ts"
 import { openVisionTower } from "./open-vision-tower.ts"
 import { failed, type OpenEntry, openDecoderModel, optionsOf, shape } from "./opening.ts"
 import { entryOptions, wrongOptions } from "./options.ts"
@@ -92,6 +93,7 @@ const openers: Readonly<Record<keyof typeof entryOptions, OpenEntry>> = {
   rerank: openRerank,
   embed: openEmbed,
   image: openImage,
+  transcribe: openTranscribe,
 }
 
 /** The model, which says where its engines run, and notes it for the receipts of its calls. */
@@ -137,7 +139,7 @@ const openModel = (deps: OnnxDeps): Backend["open"] => {
  */
 export const makeOnnxBackend = (deps: OnnxDeps): Backend => ({
   name: deps.provider?.name ?? "onnx",
-  tasks: ["chat", "embed", "rerank", "image"],
+  tasks: ["chat", "embed", "rerank", "image", "transcribe"],
   check: wrongOptions,
   describe: makeDescribe(deps.settings),
   open: openModel(deps),

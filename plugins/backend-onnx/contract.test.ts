@@ -7,6 +7,7 @@ import {
   imageModelContract,
   type OpenedModel,
   rerankModelContract,
+  transcribeModelContract,
 } from "../../testing/contracts/model.ts"
 import { drawingModel } from "./diffusion/testing/drawing-model.ts"
 import { imageModelOf } from "./diffusion/testing/local-engine.ts"
@@ -14,6 +15,7 @@ import { diffusionFolder } from "./diffusion/transformers/testing/run-part.ts"
 import { thinkingTemplate } from "./testing/chat-templates.ts"
 import { encoderFolder, fixtureFolder } from "./testing/fixtures.ts"
 import { type GgufValue, writeGguf } from "./testing/gguf-writer.ts"
+import { hearingFolder } from "./testing/hearing-fixtures.ts"
 import { openBackend } from "./testing/open-backend.ts"
 import { writeTinyBert } from "./testing/tiny-bert.ts"
 import { tinyLlama } from "./testing/tiny-llama.ts"
@@ -53,6 +55,11 @@ for (const name of ["llama", "qwen2", "qwen3", "mistral"])
 embedModelContract(
   "a BERT",
   opened("embed", (folder) => writeTinyBert(join(folder, "tiny"), {}, 96)),
+)
+
+transcribeModelContract(
+  "the checkpoint 'whisper'",
+  opened("transcribe", () => hearingFolder("whisper")),
 )
 
 rerankModelContract(

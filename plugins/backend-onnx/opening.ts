@@ -11,7 +11,11 @@ export type OpenEntry = (
   engineOf: EngineOf,
   request: OpenRequest,
 ) => Effect.Effect<
-  LoadedModel<"chat"> | LoadedModel<"embed"> | LoadedModel<"rerank"> | LoadedModel<"image">,
+  | LoadedModel<"chat">
+  | LoadedModel<"embed">
+  | LoadedModel<"rerank">
+  | LoadedModel<"image">
+  | LoadedModel<"transcribe">,
   ApiError,
   Scope.Scope
 >

@@ -140,12 +140,33 @@ const ImageOptions = Schema.Struct({
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(60_000))),
 })
 
+const TranscribeOptions = Schema.Struct({
+  precision: precisionOf<"int8" | "int4" | "fp32">(
+    ["int8", "int4", "fp32"],
+    "int8",
+    "How weights are kept: matrices in 8 bits or in 4, or all in 32 for reference.",
+  ),
+  slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 }))
+    .annotate({
+      default: 4,
+      description: "Files that are transcribed side by side, a token of each in turn.",
+    })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(4))),
+  queueWaitMs: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 }))
+    .annotate({
+      default: 60_000,
+      description: "How long a request waits for a slot before it is refused with backend_busy.",
+    })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(60_000))),
+})
+
 /** Schemas of a model entry's `options`, by task. */
 export const entryOptions = {
   chat: ChatOptions,
   embed: EmbedOptions,
   rerank: RerankOptions,
   image: ImageOptions,
+  transcribe: TranscribeOptions,
 }
 export type ChatOptions = typeof ChatOptions.Type
 export type EmbedOptions = typeof EmbedOptions.Type

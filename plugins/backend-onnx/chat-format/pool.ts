@@ -79,7 +79,7 @@ export const inThisThread = <Output>(
 export const timed = <A, E>(
   clock: Clock,
   context: ModelContext,
-  stage: "tokenize" | "images" | "png",
+  stage: "tokenize" | "images" | "png" | "audio",
   work: Effect.Effect<A, E>,
 ): Effect.Effect<A, E> =>
   Effect.suspend(() => {

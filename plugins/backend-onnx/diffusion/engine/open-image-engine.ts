@@ -4,14 +4,14 @@ import { digestOf, knownIn } from "../../onnx/graph-cache.ts"
 import { explaining } from "../../weights/model-file-error.ts"
 import type { EngineOpener, OpenEngine } from "../../worker/open-engine.ts"
 import type { EngineSpec } from "../../worker/protocol.ts"
+import { Stepped } from "../../worker/stepped.ts"
+import { SteppedRunner } from "../../worker/stepped-runner.ts"
 import { openPipelineFolder, schedulerIn } from "../folder/pipeline-folder.ts"
 import type { ImageModel } from "../model.ts"
 import { imageFamily } from "../pipelines/families.ts"
 import { mostSteps, openSchedule } from "../schedulers/open-schedule.ts"
 import type { ImageInfo, ImageJobEvent, ImageJobRequest } from "./image-job.ts"
-import { ImageRunner } from "./image-runner.ts"
 import { paint, unpromptedOf } from "./paint.ts"
-import { Stepped } from "./stepped.ts"
 
 const defaultTileSize = 512
 
@@ -33,7 +33,7 @@ export const imageEngine = (
       ...(sourcePixels !== undefined && { sourcePixels }),
       ...(maxSide !== undefined && { maxSide }),
     },
-    runner: new ImageRunner(),
+    runner: new SteppedRunner(),
     start: (request, emit) =>
       new Stepped((pause) => paint({ model, unprompted }, request, emit, pause)),
     close: () => model.close(),

@@ -6,9 +6,9 @@ import { imageAbilities } from "../../open-image.ts"
 import { makeImageTask } from "../../tasks/image-task.ts"
 import type { Engine } from "../../worker/host.ts"
 import { Scheduler } from "../../worker/scheduler.ts"
+import type { Stepped } from "../../worker/stepped.ts"
 import type { ImageInfo, ImageJobEvent, ImageJobRequest } from "../engine/image-job.ts"
 import { imageEngine } from "../engine/open-image-engine.ts"
-import type { Stepped } from "../engine/stepped.ts"
 import type { ImageModel } from "../model.ts"
 
 export type LocalEngine = Engine<ImageJobRequest, ImageJobEvent, ImageInfo>

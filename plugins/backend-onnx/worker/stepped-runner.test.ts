@@ -1,13 +1,13 @@
 import { expect, test } from "vitest"
-import type { RunningJob } from "../../worker/scheduler.ts"
-import { ImageRunner } from "./image-runner.ts"
+import type { RunningJob } from "./scheduler.ts"
 import { Stepped } from "./stepped.ts"
+import { SteppedRunner } from "./stepped-runner.ts"
 
 /** Jobs whose steps take so long by a clock that only they move. */
 const bench = () => {
   let nowMs = 0
   const order: string[] = []
-  const runner = new ImageRunner(() => nowMs)
+  const runner = new SteppedRunner(() => nowMs)
   const job = (
     account: string,
     stepMs: number,

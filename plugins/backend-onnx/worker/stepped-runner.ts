@@ -1,4 +1,4 @@
-import type { EndedJob, ModelRunner, RunningJob } from "../../worker/scheduler.ts"
+import type { EndedJob, ModelRunner, RunningJob } from "./scheduler.ts"
 import type { Stepped } from "./stepped.ts"
 
 /**
@@ -11,7 +11,7 @@ const stepsBeforeBatch = 15
  * Runs one denoising step of one picture at a time. Accounts share the time of the engine, not the
  * number of steps: one that draws large pictures does not hold up one that draws small ones.
  */
-export class ImageRunner implements ModelRunner<Stepped> {
+export class SteppedRunner implements ModelRunner<Stepped> {
   /** Ms that each account has used while it had a job here. */
   private readonly usedMs = new Map<string, number>()
   private urgentSteps = 0
