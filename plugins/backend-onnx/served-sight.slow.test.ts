@@ -8,6 +8,7 @@ import { startBatch } from "../../testing/batch-client.ts"
 import { askDashboard } from "../../testing/dashboard-client.ts"
 import { brokenImages, plainImage, writtenPng } from "../../testing/images.ts"
 import { type Platform, startPlatform } from "../../testing/platform.ts"
+import { mmprojGguf, sightedDecoderGguf, writtenIn } from "./testing/mmproj-of-folder.ts"
 import { batchReplies } from "./testing/served-chat.ts"
 import { drawnPng, sightedFolder } from "./testing/sighted.ts"
 
@@ -36,6 +37,10 @@ beforeAll(async () => {
     sources: [{ url: `file:${sightedFolder(of)}/` }],
     options: { precision: "fp32", queueWaitMs: 45_000 },
   })
+  const of = sightedFolder("llava-clip")
+  const template = readFileSync(join(of, "chat_template.jinja"), "utf8")
+  const decoder = writtenIn(folder, "decoder.gguf", sightedDecoderGguf(of, template, 0))
+  const tower = writtenIn(folder, "mmproj.gguf", mmprojGguf(of, true))
   const config = join(folder, "sight.yaml")
   writeFileSync(
     config,
@@ -47,7 +52,16 @@ beforeAll(async () => {
         model("svc-lyt", "llava-siglip", ["text", "image"]),
         model("svc-blind", "llava-clip", ["text"]),
         model("svc-short", "idefics3", ["text", "image"], 400),
-        model("svc-grid", "qwen2-5-vl", ["text", "image", "video"]),
+        {
+          ...model("svc-grid", "qwen2-5-vl", ["text", "image", "video"]),
+          price: { input: 1_000_000, output: 2_000_000, image: 5 },
+        },
+        {
+          ...model("svc-files", "llava-clip", ["text", "image"]),
+          sources: [{ url: `file:${decoder}` }],
+          adapters: [{ id: "vision", sources: [{ url: `file:${tower}` }] }],
+        },
+        model("svc-folder", "llava-clip", ["text", "image"]),
       ],
     }),
   )
@@ -106,6 +120,9 @@ describe("a model that sees", () => {
       { id: "svc-blind", modalities: ["text"] },
       { id: "svc-short", modalities: ["text", "image"] },
       { id: "svc-grid", modalities: ["text", "image", "video"] },
+      // a tower is no model of its own
+      { id: "svc-files", modalities: ["text", "image"] },
+      { id: "svc-folder", modalities: ["text", "image"] },
     ])
     expect(models[0]).toMatchObject({ capabilities: expect.arrayContaining(["vision"]) })
     const before = await balance()
@@ -125,7 +142,10 @@ describe("a model that sees", () => {
     const more = { model: "svc-grid", max_tokens: 12 }
     const seen = [question, image(picture), question, image(dataUri(await drawnPng(57, 211)))]
     const alone = await ask(seen, more)
-    expect((alone as { usage?: Usage }).usage!.prompt_tokens_details.image_tokens).toBe(36)
+    const { usage } = alone as { usage?: Usage }
+    expect(usage!.prompt_tokens_details.image_tokens).toBe(36)
+    // this model's images have a price beside that of their tokens
+    expect(usage!.cost_idr).toBe(usage!.prompt_tokens + 2 * usage!.completion_tokens + 2 * 5)
     const many = await Promise.all(
       [seen, [question], seen, [image(picture)]].map((content) => ask(content as Content, more)),
     )
@@ -135,6 +155,12 @@ describe("a model that sees", () => {
     const id = await startBatch(client, "/v1/chat/completions", lines)
     const replies = await batchReplies(client, id)
     expect(replies.get("a")!.choices[0]!.message.content).toBe(texts[0])
+  })
+
+  it("answers from GGUF files of a decoder and a tower as from their folder", async () => {
+    const said = async (model: string) =>
+      (await ask([image(picture), question], { model, max_tokens: 12 })).choices[0]!.message.content
+    expect(await said("svc-files")).toBe(await said("svc-folder"))
   })
 
   it("sees frames of a video in their order, and counts and charges them", async () => {
