@@ -174,6 +174,19 @@ it("sends images as data URIs, in their places, and says how many tokens they we
   ])
 })
 
+it("says how closely an image is to be looked at, if that was asked for", async () => {
+  one.play((res) =>
+    begin(res).end(`${event(say("A cat"))}${event(chunk({}, "stop"))}data: [DONE]\n\n`),
+  )
+  const loaded = await openWith()
+  const bytes = Buffer.from("png")
+  const media = { type: "media", mediaType: "image/png", bytes, detail: "low" } as const
+  await chat(loaded, chatRequest({ messages: [{ role: "user", content: [media] }] }))
+  const { messages } = one.asked.at(-1)!.body as { readonly messages: readonly object[] }
+  const image_url = { url: "data:image/png;base64,cG5n", detail: "low" }
+  expect(messages).toEqual([{ role: "user", content: [{ type: "image_url", image_url }] }])
+})
+
 it("shows no images to an upstream that lacks them", async () => {
   const loaded = await openWith({}, { lacks: ["images"] })
   expect(loaded.modalities).toEqual(["text"])
