@@ -121,7 +121,7 @@ describe.each(["qwen2-vl", "qwen2-5-vl"])("%s, which knows rows and columns", (n
     ]
     const alone: string[] = []
     for (const request of all) alone.push((await answer(model, request)).text)
-    const fresh = await openChat(name, { options: { precision: "fp32", queueWaitMs: 1 } })
+    const fresh = await openChat(name, { options: { precision: "fp32", queueWaitMs: 60_000 } })
     const other = (at: number) => context({ tenant: { account: `${at}`, mode: "live" } })
     const together = await Promise.all(all.map((request, at) => answer(fresh, request, other(at))))
     const textsOf = (texts: readonly string[]) => texts.filter((_, at) => at !== 3)
