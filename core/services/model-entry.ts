@@ -80,7 +80,10 @@ const servedPrice = ({ task, price }: ModelEntry, abilities: ModelAbilities): Pr
     cacheRead: where(isCaching, price.cacheRead),
     cacheWrite: where(isCaching, price.cacheWrite),
     image: where(task === "image" || abilities.modalities.includes("image"), price.image),
-    audioSecond: where(task === "transcribe", price.audioSecond),
+    audioSecond: where(
+      task === "transcribe" || abilities.modalities.includes("audio"),
+      price.audioSecond,
+    ),
     searchUnit: where(task === "rerank", price.searchUnit),
   }
 }

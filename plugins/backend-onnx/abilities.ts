@@ -9,6 +9,7 @@ import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import { hearingConfig } from "./hearing/hearing-config.ts"
 import type { Precision } from "./onnx/linear.ts"
 import { sightOf } from "./open-chat-images.ts"
+import { hearsSounds } from "./open-chat-sounds.ts"
 import { imageAbilities } from "./open-image.ts"
 import { crossEncoderWindow, makesNoVectors, wrongPrecision } from "./open-rerank.ts"
 import { hearingAbilities } from "./open-transcribe.ts"
@@ -35,6 +36,8 @@ export const chatCapabilities = (
 
 /** What a chat model takes that sees: of videos it is given frames. */
 export const seeing: readonly string[] = ["text", "image", "video"]
+
+export const hearing: readonly string[] = ["text", "audio"]
 
 type DescribeRequest = Parameters<NonNullable<Backend["describe"]>>[0]
 
@@ -85,6 +88,8 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
     const window = windowWithin(config, settings.kvMemoryMb * megabyte)
     const thinks = templateStyle(template).thinks
     if (task !== "chat") return of(window, [])
+    if (hearsSounds(request))
+      return { ...of(window, chatCapabilities(thinks, settings)), modalities: hearing }
     const seesImages = sightOf(request) !== undefined
     const abilities = of(window, chatCapabilities(thinks, settings, seesImages))
     return seesImages ? { ...abilities, modalities: seeing } : abilities

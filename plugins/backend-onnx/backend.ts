@@ -1,10 +1,11 @@
 import { Effect, type Scope } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import type { Backend, LoadedModel, OpenRequest, Task, TaskName } from "../../core/ports/model.ts"
-import { chatCapabilities, makeDescribe, seeing } from "./abilities.ts"
+import { chatCapabilities, hearing, makeDescribe, seeing } from "./abilities.ts"
 import { exactPrefix, mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { type EngineOf, makeEngines, type OnnxDeps } from "./engines.ts"
 import { adapterRoles, openChatImages } from "./open-chat-images.ts"
+import { hearsSounds, openChatSounds } from "./open-chat-sounds.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
 import { openImage } from "./open-image.ts"
 import { makesNoVectors, openRerank } from "./open-rerank.ts"
@@ -25,18 +26,22 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
     )
   const model = yield* openDecoderModel(deps, engineOf, precision, { ...request, adapters: loras })
   yield* deps.vocabularies.add(model.engine.info.grammarVocabulary)
-  const images = yield* openChatImages(deps, engineOf, request, { ...model, precision })
+  const media =
+    (yield* openChatImages(deps, engineOf, request, { ...model, precision })) ??
+    (yield* openChatSounds(deps, engineOf, request, { ...model, precision }))
+  const hears = media !== undefined && hearsSounds(request)
   const task = makeChatTask({
     ...model,
     adapters,
     ...(own && { ownAdapter: own }),
-    images,
+    media,
     queueWaitMs,
     schemaInPrompt,
   })
-  const modalities = images ? seeing : ["text"]
+  const sees = media !== undefined && !hears
+  const modalities = hears ? hearing : sees ? seeing : ["text"]
   const { thinks } = model.engine.info
-  const capabilities = chatCapabilities(thinks, deps.settings, images !== undefined)
+  const capabilities = chatCapabilities(thinks, deps.settings, sees)
   return {
     ...shape,
     ...model.open,

@@ -9,7 +9,8 @@ import { readModelHeader } from "./architectures/model-source.ts"
 import type { EmbedJobEvent } from "./encoding/embed-job.ts"
 import type { EngineOf, OnnxDeps } from "./engines.ts"
 import { failed } from "./opening.ts"
-import { type ChatImages, makeChatImages } from "./tasks/chat-images.ts"
+import { makeChatImages } from "./tasks/chat-images.ts"
+import type { ChatMedia } from "./tasks/chat-media.ts"
 import type { SightInfo } from "./vision/open-sight-engine.ts"
 import { type SightConfig, sightConfig } from "./vision/sight-config.ts"
 import type { VisionJobRequest } from "./vision/vision-job.ts"
@@ -88,7 +89,7 @@ export const openChatImages = (
   engineOf: EngineOf,
   request: OpenRequest,
   model: { readonly contextTokens: number; readonly precision: EngineSpec["precision"] },
-): Effect.Effect<ChatImages | undefined, ApiError, Scope.Scope> =>
+): Effect.Effect<ChatMedia | undefined, ApiError, Scope.Scope> =>
   Effect.gen(function* () {
     const path = yield* Effect.try({
       try: () => towerPath(request),

@@ -18,7 +18,15 @@ import type { Workers } from "../../core/services/workers.ts"
 import { adapterOf } from "./adapter-choice.ts"
 import { toChunks } from "./chunk-encoding.ts"
 import { answerEvidence, requestEvidence } from "./evidence.ts"
-import { framesIn, mediaIn, picturesIn, readMedia, refuseMedia, withBlockPath } from "./media.ts"
+import {
+  framesIn,
+  mediaIn,
+  picturesIn,
+  readMedia,
+  refuseMedia,
+  soundsIn,
+  withBlockPath,
+} from "./media.ts"
 import { checkCapabilities, checkMaxTokens, maxTokensOf } from "./model-limits.ts"
 import { refusalOf } from "./refused-fields.ts"
 import { type Heading, toCompletion, usageNow } from "./reply-encoding.ts"
@@ -47,7 +55,7 @@ const whole = (
 ): Effect.Effect<Reply, ApiError> =>
   Effect.gen(function* () {
     const all = yield* Stream.runCollect(events)
-    const usage = usageNow(call, metered, heading.videoFrames)
+    const usage = usageNow(call, metered, heading)
     const json = toCompletion(heading, call.body.n ?? 1, all, usage)
     if (!json) return yield* apiError("backend_error", "The model stopped without an end.")
     call.context.note?.(answerEvidence(json as Json))
@@ -62,17 +70,12 @@ const streamed = (
 ): Reply => {
   const usage =
     call.body.stream_options?.include_usage === true
-      ? () => usageNow(call, metered, heading.videoFrames)
+      ? () => usageNow(call, metered, heading)
       : undefined
   const all: ChatEvent[] = []
   const seen = events.pipe(Stream.tap((event) => Effect.sync(() => void all.push(event))))
   const noted = Effect.sync(() => {
-    const json = toCompletion(
-      heading,
-      call.body.n ?? 1,
-      all,
-      usageNow(call, metered, heading.videoFrames),
-    )
+    const json = toCompletion(heading, call.body.n ?? 1, all, usageNow(call, metered, heading))
     if (json) call.context.note?.(answerEvidence(json as Json))
   })
   const chunks = toChunks(heading, seen, usage)
@@ -112,6 +115,7 @@ const plan = (deps: ChatEndpointDeps, call: Call<ChatBody>): Effect.Effect<Plan,
         created: Math.floor(clock.nowMs() / 1000),
         model: adapter ? adapterName(entry.id, adapter) : entry.id,
         videoFrames: framesIn(media),
+        hasSounds: soundsIn(media) > 0,
       }
       const events = normalizeToolCalls(run, () => ids.make("call_"))
       return body.stream === true

@@ -5,6 +5,7 @@ import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { type PlacedImage, readImages } from "./images.ts"
 import type { ChatBody } from "./request-schema.ts"
+import { type PlacedSound, readSounds } from "./sounds.ts"
 import { type PlacedVideo, readVideos, type VideoDeps } from "./videos.ts"
 
 type Block = Exclude<NonNullable<ChatBody["messages"][number]["content"]>, string>[number]
@@ -21,8 +22,13 @@ interface Placed {
 
 const isImage = (placed: Placed): placed is PlacedImage & Placed =>
   placed.block.type === "image_url"
+const isSound = (placed: Placed): placed is PlacedSound & Placed =>
+  placed.block.type === "input_audio"
 const isVideo = (placed: Placed): placed is PlacedVideo & Placed =>
-  placed.block.type !== "image_url"
+  !isImage(placed) && !isSound(placed)
+
+const kindOf = (placed: Placed) => (isImage(placed) ? "image" : isSound(placed) ? "audio" : "video")
+const names = { image: "images", audio: "sounds", video: "videos" } as const
 
 const contentOf = ({ content }: ChatBody["messages"][number]): readonly Block[] =>
   Array.isArray(content) ? (content as readonly Block[]) : []
@@ -43,11 +49,11 @@ export const refuseMedia = (
   placed: readonly Placed[],
 ): Effect.Effect<void, ApiError> => {
   const { modalities } = catalogue.served(entry)
-  const first = placed.find((one) => !modalities.includes(isImage(one) ? "image" : "video"))
+  const first = placed.find((one) => !modalities.includes(kindOf(one)))
   if (!first) return Effect.void
   const { param } = first
   const taken = modalities.length > 1 ? `${modalities.join(" and ")} only` : "text only"
-  const message = `${param}: the model '${entry.id}' takes ${taken}, not ${isImage(first) ? "images" : "videos"}.`
+  const message = `${param}: the model '${entry.id}' takes ${taken}, not ${names[kindOf(first)]}.`
   return Effect.fail(apiError("unsupported_parameter", message, { param }))
 }
 
@@ -55,21 +61,26 @@ export const refuseMedia = (
 export const readMedia = Effect.fnUntraced(function* (deps: VideoDeps, placed: readonly Placed[]) {
   const images = yield* readImages(deps.outbound, placed.filter(isImage))
   const videos = yield* readVideos(deps, placed.filter(isVideo))
+  const sounds = yield* readSounds(placed.filter(isSound))
   const media = new Map<MediaBlock, readonly Part[]>(videos)
-  for (const [block, part] of images) media.set(block, [part])
+  for (const [block, part] of [...images, ...sounds]) media.set(block, [part])
   return media
 })
 
+const partsIn = (media: Media, counts: (block: MediaBlock) => boolean): number =>
+  [...media].reduce((sum, [block, parts]) => sum + (counts(block) ? parts.length : 0), 0)
+
+const isVideoBlock = ({ type }: MediaBlock) => type === "video_url" || type === "input_video"
+
 /** How many frames of videos there are. */
-export const framesIn = (media: Media): number =>
-  [...media].reduce(
-    (sum, [block, parts]) => sum + (block.type === "image_url" ? 0 : parts.length),
-    0,
-  )
+export const framesIn = (media: Media): number => partsIn(media, isVideoBlock)
 
 /** Images and frames: what a price for an image counts. */
 export const picturesIn = (media: Media): number =>
-  [...media.values()].reduce((sum, parts) => sum + parts.length, 0)
+  partsIn(media, ({ type }) => type !== "input_audio")
+
+export const soundsIn = (media: Media): number =>
+  partsIn(media, ({ type }) => type === "input_audio")
 
 /** The path of a block, where a model has named the part of a message that it became. */
 export const withBlockPath = (body: ChatBody, media: Media, error: ApiError): ApiError => {
@@ -79,7 +90,7 @@ export const withBlockPath = (body: ChatBody, media: Media, error: ApiError): Ap
   for (const [b, block] of contentOf(body.messages[Number(m)]!).entries()) {
     parts += block.type === "text" ? 1 : (media.get(block)?.length ?? 0)
     if (parts <= Number(p)) continue
-    const own = block.type === "image_url" ? rest : ""
+    const own = isVideoBlock(block as MediaBlock) ? "" : rest
     const { code, message, status, retryAfterMs } = error
     return apiError(code, message, {
       param: `messages[${m}].content[${b}]${own}`,

@@ -47,12 +47,21 @@ const InputVideoBlock = Schema.Struct({
   description: "`url` is a data URI or an https address, `data` base64 or a data URI.",
 })
 
+export const AudioBlock = Schema.Struct({
+  type: Schema.Literal("input_audio"),
+  input_audio: Schema.Struct({
+    data: Schema.NonEmptyString,
+    format: Schema.Literals(["wav", "mp3"]),
+  }),
+  cache_control: optional(CacheControl),
+}).annotate({ identifier: "InputAudioBlock", description: "`data` is base64, or a data URI." })
+
 /** Models see some of a video's frames. */
 export const VideoBlock = Schema.Union([VideoUrlBlock, InputVideoBlock])
 
 const Blocks = Schema.Array(
-  Schema.Union([TextBlock, ImageBlock, VideoUrlBlock, InputVideoBlock]).annotate({
-    message: "must be a block of type text, image_url, video_url or input_video",
+  Schema.Union([TextBlock, ImageBlock, AudioBlock, VideoUrlBlock, InputVideoBlock]).annotate({
+    message: "must be a block of type text, image_url, input_audio, video_url or input_video",
   }),
 )
   .check(Schema.isMinLength(1, { message: "must hold at least one content block" }))

@@ -12,13 +12,15 @@ export interface Heading {
   readonly model: string
   /** Frames of videos in the prompt. */
   readonly videoFrames?: number
+  /** The tokens that are no text are those of sounds. */
+  readonly hasSounds?: boolean
 }
 
 /** Returns what the call has used so far, and its cost. */
 export const usageNow = (
   call: Pick<Call<unknown>, "used" | "cost">,
   model: string,
-  videoFrames = 0,
+  { videoFrames = 0, hasSounds = false }: Pick<Heading, "videoFrames" | "hasSounds"> = {},
 ): ChatUsage => {
   const used = call.used()
   const usage = used[model] ?? noUsage
@@ -30,7 +32,9 @@ export const usageNow = (
     cache_read_input_tokens: usage.cacheReadTokens,
     prompt_tokens_details: {
       cached_tokens: usage.cacheReadTokens,
-      ...(usage.imageTokens > 0 && { image_tokens: usage.imageTokens }),
+      ...(usage.imageTokens > 0 && {
+        [hasSounds ? "audio_tokens" : "image_tokens"]: usage.imageTokens,
+      }),
       ...(videoFrames > 0 && { video_frames: videoFrames }),
     },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },

@@ -14,6 +14,9 @@ export const ChatUsage = Schema.Struct({
     image_tokens: Schema.optionalKey(count).pipe(
       Schema.annotateKey({ description: "Of prompts with images; part of `prompt_tokens`." }),
     ),
+    audio_tokens: Schema.optionalKey(count).pipe(
+      Schema.annotateKey({ description: "Of prompts with sounds; part of `prompt_tokens`." }),
+    ),
     video_frames: Schema.optionalKey(count).pipe(
       Schema.annotateKey({
         description: "Of prompts with videos; their tokens are part of `image_tokens`.",

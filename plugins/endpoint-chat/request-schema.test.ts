@@ -213,6 +213,6 @@ it("says what a content block must be", async () => {
     await answer({ messages: [{ role: "user", content: [{ type: "video" }] }] }),
   ).toMatchObject({
     message:
-      "messages[0].content[0]: must be a block of type text, image_url, video_url or input_video",
+      "messages[0].content[0]: must be a block of type text, image_url, input_audio, video_url or input_video",
   })
 })

@@ -196,7 +196,9 @@ describe("frames", () => {
 it("usage and the paths of errors know that a block became several parts", async () => {
   const used = () => ({ m: usageOf({ inputTokens: 90, imageTokens: 64 }) })
   const call = { used, cost: () => 0n }
-  expect(usageNow(call, "m", 4).prompt_tokens_details).toMatchObject({ video_frames: 4 })
+  expect(usageNow(call, "m", { videoFrames: 4 }).prompt_tokens_details).toMatchObject({
+    video_frames: 4,
+  })
   expect(usageNow(call, "m").prompt_tokens_details).not.toHaveProperty("video_frames")
   const part = { type: "media", mediaType: "image/png", bytes: Buffer.alloc(1) } as const
   const [clipBlock, image] = [video("a"), { type: "image_url", image_url: { url: "b" } }] as never[]

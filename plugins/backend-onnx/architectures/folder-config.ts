@@ -56,6 +56,9 @@ export const readsGrids = (json: Metadata): boolean =>
 /** Whether a folder's config.json is that of a decoder with a tower that reads images for it. */
 export const readsImages = (json: Metadata): boolean => sighted.has(json.get("model_type"))
 
+/** Whether it is that of a decoder with a part that hears for it. */
+export const readsSounds = (json: Metadata): boolean => json.get("model_type") === "qwen2_audio"
+
 /** What a `text_config` of Llama leaves out, as published models do. */
 const llamaSizes: Metadata = new Map<string, MetadataValue>([
   ["hidden_size", 4096],
@@ -65,10 +68,20 @@ const llamaSizes: Metadata = new Map<string, MetadataValue>([
   ["vocab_size", 32_000],
 ])
 
+/** What the `text_config` of Qwen2-Audio leaves out. */
+const qwenSizes: Metadata = new Map<string, MetadataValue>([
+  ["hidden_size", 4096],
+  ["intermediate_size", 22_016],
+  ["num_hidden_layers", 32],
+  ["num_attention_heads", 32],
+  ["vocab_size", 151_936],
+])
+
 /** The part of a config.json that is the decoder's. */
 export const decoderPart = (whole: Metadata): Metadata => {
   if (!present(whole, "text_config")) return whole
   const part = objectAt(whole, "text_config")
+  if (readsSounds(whole)) return new Map([...qwenSizes, ...part])
   if (!readsImages(whole)) return part
   const isTied = whole.get("tie_word_embeddings") === true
   return new Map([
@@ -185,7 +198,7 @@ const attentionScaleIn = (json: Metadata, architecture: Architecture, headSize: 
 export const decoderConfig = (whole: Metadata): DecoderConfig => {
   const json = decoderPart(whole)
   const architecture = architectureNamed(
-    textIn(readsImages(whole) ? json : whole, "model_type"),
+    textIn(readsImages(whole) || readsSounds(whole) ? json : whole, "model_type"),
     folderArchitectures,
   )
   refuseOthers(json, architecture)
@@ -237,7 +250,7 @@ export const decoderConfig = (whole: Metadata): DecoderConfig => {
 /** Whether a folder's config.json names an architecture that the decoder graph implements. */
 export const isKnownArchitecture = (folder: string): boolean => {
   const json = readJson(folder, configFile)
-  const named = readsImages(json) ? decoderPart(json) : json
+  const named = readsImages(json) || readsSounds(json) ? decoderPart(json) : json
   return Object.hasOwn(folderArchitectures, String(named.get("model_type")))
 }
 

@@ -151,6 +151,6 @@ export const folderNames = (
     head,
     layer: (index) => `${model}layers.${index}.`,
     ignored:
-      /(^|\.)(vision_tower|vision_model|multi_modal_projector|connector|visual)\.|(^|\.)lm_head\.weight$|\.inv_freq$/,
+      /(^|\.)(vision_tower|vision_model|audio_tower|multi_modal_projector|connector|visual)\.|(^|\.)lm_head\.weight$|\.inv_freq$/,
   }
 }

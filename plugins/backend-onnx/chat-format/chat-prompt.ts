@@ -81,6 +81,7 @@ interface Shielding {
   readonly takesParts: boolean
   /** See `PromptImages`. */
   readonly mark: string | undefined
+  readonly kind: PromptImages["kind"]
 }
 
 /**
@@ -88,7 +89,7 @@ interface Shielding {
  * empty, because templates test whether they are defined.
  */
 const forTemplate = (
-  { guard, sign, takesParts, mark }: Shielding,
+  { guard, sign, takesParts, mark, kind }: Shielding,
   { role, content, cacheBreakpoints = [], ...more }: LaidOut,
 ): Json => {
   const { reasoning, calls, answers, writtenCalls, tools } = more
@@ -98,7 +99,7 @@ const forTemplate = (
     .join("\n")
   return {
     role,
-    content: takesParts || (mark && text.includes(mark)) ? partsOf(guard, text, mark) : text,
+    content: takesParts || (mark && text.includes(mark)) ? partsOf(guard, text, mark, kind) : text,
     ...(tools !== undefined && { tools: guard.shield(tools) }),
     ...(reasoning !== undefined && { reasoning_content: guard.shield(reasoning) }),
     ...(calls && {
@@ -213,7 +214,7 @@ const renderAsk = (
   const { messages, tools = [], schema, thinking = false, images } = ask
   const token = imageTokenOf(images, chat.format.controlTokens, own.takesParts)
   const mark = token === undefined ? undefined : images?.mark
-  const shielding = { guard, sign, takesParts: own.takesParts, mark }
+  const shielding = { guard, sign, takesParts: own.takesParts, mark, kind: images?.kind }
   const attempt = (style: TemplateStyle, place: "system" | "user"): Rendered => {
     const announced = !own.takesSchema && schema?.isAnnounced ? schema.text : undefined
     const laid = withSchema(layOut(style, messages, tools, place), announced).map((message) =>

@@ -3,6 +3,8 @@ import type { ControlGuard } from "./control-guard.ts"
 
 /** The images of a prompt. */
 export interface PromptImages {
+  /** What templates call a block of it; `image` by default. */
+  readonly kind?: "image" | "audio"
   /** Stands for an image in the contents of messages, and nowhere else. */
   readonly mark: string
   /**
@@ -28,14 +30,19 @@ export const imageTokenOf = (
 ): number | undefined => images?.token ?? (takesParts ? controlTokens["<image>"] : undefined)
 
 /** The parts of a content; the last text of a message is as it was written, to its end. */
-export const partsOf = (guard: ControlGuard, text: string, mark: string | undefined): Json => {
+export const partsOf = (
+  guard: ControlGuard,
+  text: string,
+  mark: string | undefined,
+  kind: NonNullable<PromptImages["kind"]> = "image",
+): Json => {
   const texts = mark === undefined ? [text] : text.split(mark)
   return texts.flatMap((piece, index) => {
     const isLast = index === texts.length - 1
     const written = piece === "" && texts.length > 1 ? [] : [isLast ? piece : guard.seal(piece)]
     return [
       ...written.map((part) => ({ type: "text", text: part })),
-      ...(isLast ? [] : [{ type: "image" }]),
+      ...(isLast ? [] : [{ type: kind }]),
     ]
   })
 }

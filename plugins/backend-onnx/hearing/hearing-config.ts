@@ -27,7 +27,7 @@ export interface HearingConfig {
   readonly tokens: HearingTokens
 }
 
-interface Stack {
+export interface Stack {
   readonly layers: number
   readonly heads: number
   readonly feedForward: number
@@ -64,7 +64,7 @@ export interface HearingTokens {
 
 const configFile = "config.json"
 
-const jsonIn = (folder: string, name: string): Metadata => {
+export const jsonIn = (folder: string, name: string): Metadata => {
   const path = join(folder, name)
   if (!existsSync(path)) return new Map()
   let json: unknown
@@ -95,14 +95,15 @@ const tokenIn = (json: Metadata, key: string): number => {
   return id
 }
 
-const stackOf = (json: Metadata, side: "encoder" | "decoder", width: number): Stack => {
+export const stackOf = (json: Metadata, side: "encoder" | "decoder", width: number): Stack => {
   const heads = countIn(json, `${side}_attention_heads`, 1024)
   if (width % heads) throw new Damaged(`${heads} heads don't fit a width of ${width}`)
   const layers = countIn(json, `${side}_layers`, 512)
   return { layers, heads, feedForward: countIn(json, `${side}_ffn_dim`, 1_048_576) }
 }
 
-const spectrogramOf = (json: Metadata, bins: number): Spectrogram => {
+export const spectrogramOf = (folder: string, bins: number): Spectrogram => {
+  const json = jsonIn(folder, "preprocessor_config.json")
   const window = countOr(json, "n_fft", 65_536, 400)
   const hop = countOr(json, "hop_length", 65_536, 160)
   const rate = countOr(json, "sampling_rate", 384_000, 16_000)
@@ -176,10 +177,7 @@ export const hearingConfig = (folder: string): HearingConfig =>
       activation: activationNamed(textOr(json, "activation_function", "gelu")),
       states,
       contextTokens: countOr(json, "max_target_positions", 65_536, 448),
-      spectrogram: spectrogramOf(
-        jsonIn(folder, "preprocessor_config.json"),
-        countOr(json, "num_mel_bins", 1024, 80),
-      ),
+      spectrogram: spectrogramOf(folder, countOr(json, "num_mel_bins", 1024, 80)),
       tokens: tokensOf(folder, json),
     }
   })

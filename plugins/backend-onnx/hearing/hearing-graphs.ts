@@ -9,8 +9,8 @@ import { melFilters } from "./mel-filters.ts"
 /** Increment it whenever graphs built by earlier versions must be built again. */
 export const hearingGraphVersion = 1
 
-const epsilon = 1e-5
-const hidden = -1e9
+export const epsilon = 1e-5
+export const hidden = -1e9
 
 /** Writes a list of rows as a constant. */
 const constant = (graph: GraphBuilder, rows: readonly Float32Array[], shape: readonly number[]) => {
@@ -134,18 +134,23 @@ const residual = (
 
 const crossNames = (layer: number) => ({ keys: `cross.${layer}.k`, values: `cross.${layer}.v` })
 
+export type EncoderSizes = Pick<
+  HearingConfig,
+  "width" | "states" | "spectrogram" | "encoder" | "activation"
+>
+
 /**
- * The graph of the encoder, and of what the decoder reads of its states. In: `features [1, bins, 2
- * states]`. Out: keys and values `[1, heads, states, size]` of the decoder's layers.
+ * The states of the encoder `own`, `[1, states, width]`, before their last norm. In: `features [1,
+ * bins, 2 states]`. `mask` is added to the scores.
  */
-export const buildHearingEncoder = (
+export const encoderStates = (
   building: EncoderBuilding,
-  prefix: string,
-  config: HearingConfig,
-): void => {
+  own: string,
+  { width, states, spectrogram, encoder, activation }: EncoderSizes,
+  mask?: Value,
+): Value => {
   const { graph } = building
-  const { width, states, spectrogram, decoder, encoder, activation } = config
-  const own = `${prefix}encoder`
+  const { heads, feedForward } = encoder
   const square = { rows: width, columns: width }
   graph.input("features", "float", [1, spectrogram.bins, 2 * states])
   const inputs = spectrogram.bins
@@ -160,19 +165,31 @@ export const buildHearingEncoder = (
       const [q, k, v] = ["q", "k", "v"].map((part) =>
         dense(building, `${name}.self_attn.${part}_proj`, normed, square),
       )
-      const size = width / encoder.heads
-      const kv = [headsOf(graph, k!, encoder.heads, size), headsOf(graph, v!, encoder.heads, size)]
-      const mixed = attended(graph, q!, [kv[0]!, kv[1]!], { width, heads: encoder.heads })
+      const kv = [k!, v!].map((part) => headsOf(graph, part, heads, width / heads))
+      const mixed = attended(graph, q!, [kv[0]!, kv[1]!], { width, heads }, mask)
       return dense(building, `${name}.self_attn.out_proj`, mixed, square)
     })
     x = residual(building, `${name}.final_layer_norm`, x, width, (normed) =>
-      fedForward(building, name, normed, {
-        width,
-        feedForward: encoder.feedForward,
-        activation,
-      }),
+      fedForward(building, name, normed, { width, feedForward, activation }),
     )
   }
+  return x
+}
+
+/**
+ * The graph of the encoder, and of what the decoder reads of its states. In: `features [1, bins, 2
+ * states]`. Out: keys and values `[1, heads, states, size]` of the decoder's layers.
+ */
+export const buildHearingEncoder = (
+  building: EncoderBuilding,
+  prefix: string,
+  config: HearingConfig,
+): void => {
+  const { graph } = building
+  const { width, states, decoder } = config
+  const own = `${prefix}encoder`
+  const square = { rows: width, columns: width }
+  const x = encoderStates(building, own, config)
   const done = layerNorm(building, `${own}.layer_norm`, x, { width, epsilon })
   const size = width / decoder.heads
   for (let layer = 0; layer < decoder.layers; layer++) {

@@ -1,33 +1,13 @@
 import { join } from "node:path"
 import { graphFile } from "../onnx/graph-cache.ts"
 import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
-import type { HearingConfig, Spectrogram } from "./hearing-config.ts"
+import { type Frames, featuresOf, framesOf } from "./frames.ts"
+import type { HearingConfig } from "./hearing-config.ts"
 
 export const spectrogramFile = "spectrogram.onnx"
 export const decoderFile = "decoder.onnx"
 
 type Tensors = Awaited<ReturnType<Session["run"]>>
-
-/** Logarithms of power, `[bins, frames]`. */
-export interface Frames {
-  readonly values: Float32Array
-  readonly count: number
-}
-
-/** Frames of a run: a minute of speech bounds the memory that it takes. */
-const framesAtOnce = 3000
-/** What quieter than the loudest sound by so many powers of ten is taken as. */
-const range = 8
-
-/**
- * Samples `from` to `to` of sound with silence up to `length`, which is mirrored at both ends, as a
- * Fourier transform around each end reads it.
- */
-const piece = (samples: Float32Array, length: number, from: number, to: number): Float32Array =>
-  Float32Array.from({ length: to - from }, (_, i) => {
-    const at = Math.abs(from + i)
-    return samples[at < length ? at : 2 * (length - 1) - at] ?? 0
-  })
 
 /** Where a window of sound is being written down: its tokens so far, and what they left. */
 export interface Writing {
@@ -72,43 +52,16 @@ export class HearingSession {
     return 2 * this.config.states
   }
 
-  /**
-   * The spectrogram of mono samples, as Whisper's feature extractor makes it: sound that is shorter
-   * than a window is followed by silence. `pause` is called between pieces.
-   */
-  async framesOf(samples: Float32Array, pause: () => Promise<void>): Promise<Frames> {
-    const { hop, window, bins }: Spectrogram = this.config.spectrogram
-    const length = Math.max(samples.length, this.windowFrames * hop)
-    const count = Math.floor(length / hop)
-    const values = new Float32Array(bins * count)
-    let loudest = Number.NEGATIVE_INFINITY
-    for (let first = 0; first < count; first += framesAtOnce) {
-      const size = Math.min(framesAtOnce, count - first)
-      const start = first * hop - window / 2
-      const part = piece(samples, length, start, start + (size - 1) * hop + window)
-      const { frames } = await this.spectrogram.run({ samples: floats(part, [part.length]) })
-      const made = frames!.data as Float32Array
-      for (const value of made) loudest = Math.max(loudest, value)
-      for (let bin = 0; bin < bins; bin++)
-        values.set(made.subarray(bin * size, (bin + 1) * size), bin * count + first)
-      await pause()
-    }
-    for (let i = 0; i < values.length; i++)
-      values[i] = (Math.max(values[i]!, loudest - range) + 4) / 4
-    return { values, count }
+  /** The spectrogram of mono samples. */
+  framesOf(samples: Float32Array, pause: () => Promise<void>): Promise<Frames> {
+    const { spectrogram } = this.config
+    return framesOf(this.spectrogram, spectrogram, samples, { least: this.windowFrames, pause })
   }
 
   /** Encodes the window from frame `first` on; beyond the last frame it has zeros. */
-  async hear({ values, count }: Frames, first: number): Promise<Writing> {
-    const { bins } = this.config.spectrogram
-    const features = new Float32Array(bins * this.windowFrames)
-    const size = Math.min(this.windowFrames, count - first)
-    for (let bin = 0; bin < bins; bin++) {
-      const row = values.subarray(bin * count + first, bin * count + first + size)
-      features.set(row, bin * this.windowFrames)
-    }
-    const input = floats(features, [1, bins, this.windowFrames])
-    const cross = await this.encoder.run({ features: input })
+  async hear(frames: Frames, first: number): Promise<Writing> {
+    const features = featuresOf(frames, this.config.spectrogram, first, this.windowFrames)
+    const cross = await this.encoder.run({ features })
     return { cross, past: this.nothing(), tokens: 0 }
   }
 

@@ -1,13 +1,12 @@
-import { createHash, hash } from "node:crypto"
+import { hash } from "node:crypto"
 import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
-import type { ChatMessage, ChatRequest, ModelContext } from "../../../core/ports/model.ts"
+import type { ChatRequest, ModelContext } from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { makeSingleFlight } from "../../../core/single-flight.ts"
 import type { Picture } from "../architectures/image-preprocessing.ts"
-import { unusedCharacter } from "../chat-format/control-guard.ts"
 import { timed } from "../chat-format/pool.ts"
 import type { PromptImages } from "../chat-format/prompt-images.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
@@ -17,6 +16,15 @@ import type { DecodeTilesInput } from "../images/decode-tiles-job.ts"
 import type { SightInfo } from "../vision/open-sight-engine.ts"
 import type { VisionJobRequest } from "../vision/vision-job.ts"
 import type { Engine } from "../worker/host.ts"
+import {
+  type ChatMedia,
+  type Grid,
+  idsOf,
+  type Media,
+  markOf,
+  mediaIn,
+  type ReadMedia,
+} from "./chat-media.ts"
 import { type EncodedImage, EncodedImages, imageTokens } from "./encoded-images.ts"
 
 export type SightEngine = Engine<VisionJobRequest, EmbedJobEvent, SightInfo>
@@ -39,43 +47,6 @@ interface ReadImage {
   readonly key: string
   readonly digest: Buffer
   readonly image: EncodedImage | TiledImage
-}
-
-type Grid = Pick<EncodedImage, "rows" | "columns">
-
-/** The images of a request, read and not yet encoded. */
-export interface ReadImages {
-  readonly prompt: PromptImages
-  readonly tokens: number
-  /** Returns what the decoder reads of them, in their order. */
-  readonly encoded: Effect.Effect<readonly Float32Array[], ApiError>
-  /** Digest of what they are encoded by. */
-  readonly digest: string
-  /** Rows and columns of the tokens of each; absent: the model knows tokens one after the other. */
-  readonly grids?: readonly Grid[]
-}
-
-type Media = Extract<ChatMessage["content"][number], { readonly type: "media" }>
-
-const mediaIn = ({ messages }: ChatRequest) =>
-  messages.flatMap(({ content }, m) =>
-    content.flatMap((part, p) =>
-      part.type === "media" ? [{ part, param: `messages[${m}].content[${p}].image_url.url` }] : [],
-    ),
-  )
-
-export const hasMedia = (request: ChatRequest): boolean =>
-  request.messages.some(({ content }) => content.some(({ type }) => type === "media"))
-
-/**
- * Numbers below 0 in place of an image's tokens, drawn from its digest: the prefix cache then finds
- * the same image again, and no other.
- */
-const idsOf = (digest: Buffer, count: number): Int32Array => {
-  const bytes = createHash("shake256", { outputLength: 4 * count })
-    .update(digest)
-    .digest()
-  return Int32Array.from({ length: count }, (_, at) => -1 - (bytes.readUInt32LE(4 * at) >>> 1))
 }
 
 /** Neighbouring texts as one, as they are tokenized. */
@@ -110,16 +81,6 @@ export const promptParts = (
   const before = rows > 0 ? "\n" : ""
   return joined([...parts, `${before}${fake}<global-img>`, tile(rows * columns), fake])
 }
-
-const textsIn = ({ messages, tools = [] }: ChatRequest): readonly string[] => [
-  JSON.stringify([
-    tools,
-    messages.map(({ content, ...rest }) => [
-      content.map((part) => (part.type === "text" ? part.text : "")),
-      rest,
-    ]),
-  ]),
-]
 
 /** An image that is looked at less closely is another one. */
 const digestOf = (bytes: Uint8Array, isSmall: boolean): Buffer => {
@@ -224,7 +185,7 @@ const makeEncoder = (deps: ChatImagesDeps, kept: EncodedImages) => {
 }
 
 /** Reads the images of chat requests, and encodes them: each of them once while it is kept. */
-export const makeChatImages = (deps: ChatImagesDeps) => {
+export const makeChatImages = (deps: ChatImagesDeps): ChatMedia => {
   const { engine, cacheBytes, imageToken, contextTokens, clock } = deps
   const kept = new EncodedImages(cacheBytes)
   const readOne = makeReader(deps, kept)
@@ -237,7 +198,7 @@ export const makeChatImages = (deps: ChatImagesDeps) => {
   const read = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
     const images: ReadImage[] = []
     let tokens = 0
-    for (const { part, param } of mediaIn(request)) {
+    for (const { part, param } of mediaIn(request, "image_url.url")) {
       const one = yield* timed(clock, context, "images", readOne(part, param, context))
       images.push(one)
       tokens += imageTokens(one.image, engine.info)
@@ -248,17 +209,14 @@ export const makeChatImages = (deps: ChatImagesDeps) => {
           { param },
         )
     }
-    const mark = unusedCharacter(textsIn(request))
-    if (mark === undefined)
-      return yield* apiError("invalid_request_error", "Every private-use character is used.", {
-        param: "messages",
-      })
+    const mark = markOf(request)
+    if (typeof mark !== "string") return yield* mark
     const prompt: PromptImages = {
       mark,
       token: imageToken,
       parts: images.map((image) => promptParts(image, engine.info)),
     }
-    const all: ReadImages = {
+    const all: ReadMedia = {
       prompt,
       tokens,
       digest: engine.info.digest,
@@ -273,4 +231,3 @@ export const makeChatImages = (deps: ChatImagesDeps) => {
   })
   return { read }
 }
-export type ChatImages = ReturnType<typeof makeChatImages>

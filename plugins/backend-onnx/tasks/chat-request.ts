@@ -3,7 +3,7 @@ import type { ChatMessage, ChatRequest } from "../../../core/ports/model.ts"
 import type { PromptMessage, PromptRequest } from "../chat-format/chat-prompt.ts"
 import type { PromptImages } from "../chat-format/prompt-images.ts"
 import { callableTools } from "../output/grammar-for.ts"
-import { hasMedia } from "./chat-images.ts"
+import { hasMedia } from "./chat-media.ts"
 
 const cant = (what: string, param: string): ApiError =>
   apiError("unsupported_parameter", `This model can't do ${what}.`, { param })

@@ -28,7 +28,7 @@ import { freshSeed, furtherSeeds } from "../sampling/random.ts"
 import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { type AnswerPlan, planAnswer } from "./answer-plan.ts"
-import { type ChatImages, hasMedia, type ReadImages } from "./chat-images.ts"
+import { type ChatMedia, hasMedia, type ReadMedia } from "./chat-media.ts"
 import { promptRequest, unsupportedIn } from "./chat-request.ts"
 import { cpu, digestFor } from "./evidence.ts"
 
@@ -47,8 +47,8 @@ export interface ChatTaskDeps {
    * has a place for it.
    */
   readonly schemaInPrompt: boolean | undefined
-  /** By which the model sees images; undefined: it does not. */
-  readonly images?: ChatImages | undefined
+  /** By which the model sees or hears; undefined: it does not. */
+  readonly media?: ChatMedia | undefined
   /** How long a request may wait for a slot. */
   readonly queueWaitMs: number
   readonly workers: Workers
@@ -76,10 +76,10 @@ const dayOf = (nowMs: number): string => {
 const computedFrom = (
   info: DecoderInfo,
   adapter: ChatRequest["adapter"],
-  images: ReadImages | undefined,
+  media: ReadMedia | undefined,
   clock: Clock,
 ) => ({
-  model: digestFor(info, adapter, images?.digest),
+  model: digestFor(info, adapter, media?.digest),
   cpu,
   ...(info.isDated && { date: dayOf(clock.nowMs()) }),
 })
@@ -142,7 +142,15 @@ const translator = (
   id: ModelId,
   context: ModelContext,
   { form }: AnswerPlan,
-  { answers, promptIds }: { readonly answers: number; readonly promptIds: Int32Array },
+  {
+    answers,
+    promptIds,
+    audioSeconds = 0,
+  }: {
+    readonly answers: number
+    readonly promptIds: Int32Array
+    readonly audioSeconds?: number | undefined
+  },
 ) => {
   const written = Array.from({ length: answers }, () => ({ events: answerEvents(form), tokens: 0 }))
   let read = {}
@@ -159,7 +167,7 @@ const translator = (
       case "prefilled": {
         const { inputTokens, cacheReadTokens, cacheWriteTokens } = event
         const imageTokens = promptIds.subarray(0, inputTokens).filter((of) => of < 0).length
-        read = { inputTokens, imageTokens, cacheReadTokens, cacheWriteTokens }
+        read = { inputTokens, imageTokens, cacheReadTokens, cacheWriteTokens, audioSeconds }
         context.meter(id, usageOf(read))
         return undefined
       }
@@ -181,14 +189,14 @@ const translator = (
 /** Returns what renders and tokenizes a request's prompt, in the pool. */
 const makePrompter =
   ({ engine, contextTokens, schemaInPrompt, workers, log }: ChatTaskDeps) =>
-  (request: ChatRequest, images?: ReadImages): Effect.Effect<Prompt, ApiError> =>
+  (request: ChatRequest, media?: ReadMedia): Effect.Effect<Prompt, ApiError> =>
     Effect.suspend(() => {
       const { folder } = engine.info
       const asked = promptRequest(request, {
         // a schema takes a quarter of the window at most, at four bytes a token
         mostSchemaBytes: schemaInPrompt === false ? 0 : contextTokens,
         isSchemaAnnounced: schemaInPrompt === true,
-        images: images?.prompt,
+        images: media?.prompt,
       })
       const input: ChatPromptInput = { folder, ...asked, contextTokens }
       const whole = inPool<ChatPromptInput, Prompt>(workers, log, "chat-prompt-job", input)
@@ -224,21 +232,21 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
     contextTokens,
     adapters,
     ownAdapter,
-    images: sight,
+    media: senses,
     queueWaitMs,
     clock,
   } = deps
   const tokenized = makePrompter(deps)
   const plan = Effect.fnUntraced(function* (asked: ChatRequest, context: ModelContext) {
     const refusal =
-      unsupportedIn(asked, adapters, sight !== undefined) ??
+      unsupportedIn(asked, adapters, senses !== undefined) ??
       wrongBias(asked, engine.info.vocabulary)
     if (refusal) return yield* refusal
     const request = ownAdapter ? { ...asked, adapter: ownAdapter } : asked
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
-    const images = sight && hasMedia(request) ? yield* sight.read(request, context) : undefined
-    const prompt = yield* timedTokenize(clock, context, tokenized(request, images))
+    const media = senses && hasMedia(request) ? yield* senses.read(request, context) : undefined
+    const prompt = yield* timedTokenize(clock, context, tokenized(request, media))
     if (!("ids" in prompt) || prompt.ids.length >= contextTokens)
       return yield* refusedPrompt(prompt, request, contextTokens)
     const inputTokens = prompt.ids.length
@@ -253,22 +261,27 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       answer,
       maxTokens,
     )
-    context.note?.({ seed: job.seed, ...computedFrom(engine.info, request.adapter, images, clock) })
+    context.note?.({ seed: job.seed, ...computedFrom(engine.info, request.adapter, media, clock) })
     const runWith = (embedded?: readonly Float32Array[]) =>
       engine.run(
-        embedded ? { ...job, embedded, ...(images?.grids && { grids: images.grids }) } : job,
+        embedded ? { ...job, embedded, ...(media?.grids && { grids: media.grids }) } : job,
         {
           ...wait,
           account: context.tenant.account,
           timeoutMs: () => context.deadlineMs - clock.nowMs(),
-          translate: translator(id, context, answer, { answers, promptIds: prompt.ids }),
+          translate: translator(id, context, answer, {
+            answers,
+            promptIds: prompt.ids,
+            audioSeconds: media?.seconds,
+          }),
         },
       )
-    const run = images ? Stream.unwrap(Effect.map(images.encoded, runWith)) : runWith()
+    const run = media ? Stream.unwrap(Effect.map(media.encoded, runWith)) : runWith()
     const planned: ModelPlan<ChatEvent> = {
       bound: usageOf({
         inputTokens,
-        imageTokens: images?.tokens ?? 0,
+        imageTokens: media?.tokens ?? 0,
+        audioSeconds: media?.seconds ?? 0,
         cacheReadTokens: cacheBreakpoints.at(-1) ?? 0,
         cacheWriteTokens: cacheBreakpoints.at(-1) ?? 0,
         outputTokens: answers * maxTokens,

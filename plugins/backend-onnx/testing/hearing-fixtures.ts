@@ -39,3 +39,25 @@ export const sound = (seconds: number): Float32Array =>
       0.4 * Math.sin(2 * Math.PI * (200 + 30 * t) * t) + 0.2 * Math.sin(2 * Math.PI * 1234.5 * t)
     return isLoud ? tones : 0
   })
+
+/** What transformers makes of sounds and chats, see fixtures/make-listening.py. */
+export const listenedBy = () =>
+  JSON.parse(readFileSync(join(hearingFolder("qwen2-audio"), "expected.json"), "utf8")) as {
+    readonly audioToken: number
+    readonly sounds: readonly {
+      readonly seconds: number
+      readonly count: number
+      readonly first: readonly number[]
+      readonly last: readonly number[]
+    }[]
+    readonly chats: readonly {
+      readonly messages: readonly {
+        readonly role: "user"
+        readonly content: readonly { readonly type: "text" | "audio"; readonly text?: string }[]
+      }[]
+      /** How long the sounds are, in their order. */
+      readonly seconds: readonly number[]
+      readonly ids: readonly number[]
+      readonly greedy: readonly number[]
+    }[]
+  }

@@ -3,6 +3,7 @@ import { openImageEngine } from "../diffusion/engine/open-image-engine.ts"
 import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
 import { openDecoderEngine } from "../generation/open-decoder-engine.ts"
 import { openHearingEngine } from "../hearing/open-hearing-engine.ts"
+import { openListeningEngine } from "../hearing/open-listening-engine.ts"
 import { type DeviceSessions, guardSessions, useDevice } from "../onnx/onnx-session.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
 import { openSightEngine } from "../vision/open-sight-engine.ts"
@@ -95,6 +96,8 @@ const openAndServe = async (port: EnginePort, spec: EngineSpec): Promise<void> =
     else if (spec.kind === "image") serve(port, await openImageEngine(spec, progress), spec.slots)
     else if (spec.kind === "hearing")
       serve(port, await openHearingEngine(spec, progress), spec.slots)
+    else if (spec.kind === "listening")
+      serve(port, await openListeningEngine(spec, progress), spec.slots)
     else serve(port, await openDecoderEngine(spec, progress), spec.slots)
   } catch (cause) {
     post({ type: "unusable", message: textOf(cause) })

@@ -25,7 +25,7 @@ export interface DeviceAbilities {
 
 /** Which model an engine opens, and how. */
 export interface EngineSpec {
-  readonly kind: "decoder" | "encoder" | "vision" | "sight" | "image" | "hearing"
+  readonly kind: "decoder" | "encoder" | "vision" | "sight" | "image" | "hearing" | "listening"
   /** A GGUF file, a folder with safetensors, or an ONNX export. */
   readonly path: string
   /** Folder of the cache of built graphs. */

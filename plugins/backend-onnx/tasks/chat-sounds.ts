@@ -1,0 +1,128 @@
+import { hash } from "node:crypto"
+import { Effect, Stream } from "effect"
+import { type ApiError, apiError } from "../../../core/errors.ts"
+import type { ChatRequest, ModelContext } from "../../../core/ports/model.ts"
+import type { Clock } from "../../../core/services/clock.ts"
+import type { Log } from "../../../core/services/log.ts"
+import type { Workers } from "../../../core/services/workers.ts"
+import { makeSingleFlight } from "../../../core/single-flight.ts"
+import type { DecodeAudioInput, DecodedAudio } from "../audio/decode-audio-job.ts"
+import { inPool, timed } from "../chat-format/pool.ts"
+import type { EmbedJobEvent } from "../encoding/embed-job.ts"
+import { soundTokens } from "../hearing/listening-config.ts"
+import type { ListeningInfo, ListenJobRequest } from "../hearing/open-listening-engine.ts"
+import type { Engine } from "../worker/host.ts"
+import { type ChatMedia, idsOf, type Media, markOf, mediaIn, type ReadMedia } from "./chat-media.ts"
+import { type EncodedImage, EncodedImages } from "./encoded-images.ts"
+
+export interface ChatSoundsDeps {
+  readonly engine: Engine<ListenJobRequest, EmbedJobEvent, ListeningInfo>
+  /** The memory for encoded sounds. */
+  readonly cacheBytes: number
+  readonly contextTokens: number
+  readonly workers: Workers
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface ReadSound {
+  /** The account and the digest: what is kept is not shared. */
+  readonly key: string
+  readonly digest: Buffer
+  readonly samples: Float32Array
+  readonly tokens: number
+}
+
+/** Returns what decodes a sound of a request. */
+const makeReader =
+  ({ engine, workers, log }: ChatSoundsDeps) =>
+  ({ bytes, mediaType }: Media, param: string, context: ModelContext) =>
+    Effect.gen(function* () {
+      const { rate, hop, seconds } = engine.info
+      const wrong = (why: string) =>
+        apiError("invalid_request_error", `${param}: the sound ${why}`, { param })
+      const format = mediaType === "audio/mpeg" ? "mp3" : "wav"
+      const input: DecodeAudioInput = { audio: bytes, format, rate, maxSeconds: seconds }
+      const job = "../audio/decode-audio-job"
+      const made = yield* inPool<DecodeAudioInput, DecodedAudio>(workers, log, job, input, {
+        isLimited: true,
+      })
+      if ("refused" in made) return yield* wrong(made.refused)
+      const samples = made.samples.subarray(0, seconds * rate)
+      const tokens = soundTokens(samples.length, hop)
+      if (tokens < 1) return yield* wrong("is too short to be heard")
+      const digest = hash("sha256", bytes, "buffer")
+      const { account, mode } = context.tenant
+      const key = JSON.stringify([account, mode, digest.toString("base64")])
+      return { key, digest, samples, tokens } satisfies ReadSound
+    })
+
+/** Returns what encodes a sound, once for all requests that wait for it, and keeps it. */
+const makeEncoder = ({ engine, clock, cacheBytes }: ChatSoundsDeps) => {
+  const kept = new EncodedImages(cacheBytes)
+  const flights = makeSingleFlight<EncodedImage, ApiError>()
+  const encode = ({ samples, tokens }: ReadSound, context: ModelContext) =>
+    engine
+      .run<Float32Array>(
+        { samples },
+        {
+          account: context.tenant.account,
+          priority: context.priority,
+          waitMs: Number.POSITIVE_INFINITY,
+          timeoutMs: () => context.deadlineMs - clock.nowMs(),
+          translate: (event) => {
+            if (event.type === "vector") return [event.vector]
+            if (event.stage === "prefill") context.time("audio", event.durationMs)
+            return undefined
+          },
+        },
+      )
+      .pipe(
+        Stream.runCollect,
+        Effect.map(([embedded]) => ({ rows: tokens, columns: 1, embedded: embedded! })),
+      )
+  return (sound: ReadSound, context: ModelContext) =>
+    Effect.suspend(() => {
+      const known = kept.get(sound.key)
+      if (known) return Effect.succeed(known.embedded)
+      const work = Effect.tap(encode(sound, context), (made) =>
+        Effect.sync(() => kept.keep(sound.key, made)),
+      )
+      return Effect.map(flights.run(sound.key, work), ({ embedded }) => embedded)
+    })
+}
+
+/** Reads the sounds of chat requests, and encodes them: each of them once while it is kept. */
+export const makeChatSounds = (deps: ChatSoundsDeps): ChatMedia => {
+  const { engine, contextTokens, clock } = deps
+  const readOne = makeReader(deps)
+  const encoded = makeEncoder(deps)
+  const read = Effect.fnUntraced(function* (request: ChatRequest, context: ModelContext) {
+    const sounds: ReadSound[] = []
+    let tokens = 0
+    for (const { part, param } of mediaIn(request, "input_audio.data")) {
+      const one = yield* timed(clock, context, "audio", readOne(part, param, context))
+      sounds.push(one)
+      tokens += one.tokens
+      if (tokens >= contextTokens)
+        return yield* apiError(
+          "context_length_exceeded",
+          `The sounds have at least ${tokens} tokens, but the model's window is ${contextTokens} tokens.`,
+          { param },
+        )
+    }
+    const mark = markOf(request)
+    if (typeof mark !== "string") return yield* mark
+    const { rate, audioToken, digest } = engine.info
+    const parts = sounds.map((one) => [idsOf(one.digest, one.tokens)])
+    const all: ReadMedia = {
+      prompt: { kind: "audio", mark, token: audioToken, parts },
+      tokens,
+      seconds: sounds.reduce((sum, { samples }) => sum + Math.ceil(samples.length / rate), 0),
+      digest,
+      encoded: Effect.forEach(sounds, (sound) => encoded(sound, context)),
+    }
+    return all
+  })
+  return { read }
+}
