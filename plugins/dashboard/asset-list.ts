@@ -38,6 +38,7 @@ export const ownFiles = [
   "views/admin-account.js",
   "views/admin-audit.js",
   "views/admin.js",
+  "views/attachments.js",
   "views/conversation.js",
   "views/entry.js",
   "views/forgot.js",

@@ -47,7 +47,8 @@ export const contentSecurityPolicy = [
   "default-src 'none'",
   `script-src 'self' 'sha256-${createHash("sha256").update(importMap).digest("base64")}'`,
   "style-src 'self'",
-  "img-src 'self'",
+  // previews of what is attached in the playground
+  "img-src 'self' blob:",
   "connect-src 'self'",
   "form-action 'none'",
   "base-uri 'none'",

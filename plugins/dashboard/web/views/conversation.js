@@ -2,6 +2,7 @@ import { useRef, useState } from "preact/hooks"
 import { Problem } from "../api.js"
 import { useApp } from "../app.js"
 import { eventsOf } from "../events.js"
+import { forget } from "./attachments.js"
 
 const spareMs = 30_000
 
@@ -20,7 +21,12 @@ const requestOf = ({ model, system, temperature, maxTokens }, messages) => ({
   model,
   messages: [
     ...(system ? [{ role: "system", content: system }] : []),
-    ...messages.map(({ role, content }) => ({ role, content })),
+    ...messages.map(({ role, content, files = [] }) => ({
+      role,
+      content: files.length
+        ? [...files.map(({ block }) => block), { type: "text", text: content }]
+        : content,
+    })),
   ],
   ...(temperature && { temperature: Number(temperature) }),
   ...(maxTokens && { max_tokens: Number(maxTokens) }),
@@ -40,7 +46,7 @@ const follow = async (reply, patch) => {
 }
 
 /**
- * Messages of one conversation: `{ role, content, usage?, callId?, problem?, isCut? }`; the last one grows while `busy`.
+ * Messages of one conversation: `{ role, content, files?, usage?, callId?, problem?, isCut? }`; the last one grows while `busy`.
  * idle -> busy (ask) -> idle (answered, refused, or stopped: a stopped answer stays and is charged)
  */
 export const useConversation = () => {
@@ -51,11 +57,11 @@ export const useConversation = () => {
   const [busy, setBusy] = useState(false)
 
   const patch = (more) => set((all) => [...all.slice(0, -1), { ...all.at(-1), ...more }])
-  const ask = async (settings, text) => {
+  const ask = async (settings, { text, files }) => {
     // a refused message is not part of the conversation that is sent
     const before = [
       ...messages.filter(({ problem, content }) => !problem && content !== ""),
-      { role: "user", content: text },
+      { role: "user", content: text, files },
     ]
     stopper.current = new AbortController()
     set([...before, { role: "assistant", content: "" }])
@@ -81,5 +87,9 @@ export const useConversation = () => {
       account.get()?.refresh()
     }
   }
-  return { messages, busy, ask, stop: () => stopper.current?.abort(), clear: () => set([]) }
+  const clear = () => {
+    forget(messages)
+    set([])
+  }
+  return { messages, busy, ask, stop: () => stopper.current?.abort(), clear }
 }

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { useText } from "../app.js"
 import { count, rupiah } from "../format.js"
 import { html } from "../html.js"
@@ -6,6 +6,7 @@ import { Button } from "../parts/button.js"
 import { Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { ProblemNotice } from "../parts/notice.js"
+import { Attachments, acceptedBy, attachmentsOf } from "./attachments.js"
 import { useConversation } from "./conversation.js"
 
 const Bill = ({ usage, callId }) => {
@@ -22,6 +23,7 @@ const Message = ({ message, isGrowing }) => {
   const { t } = useText()
   return html`<li class=${`message ${message.role}`} aria-busy=${isGrowing || undefined}>
     <p class="speaker quiet">${message.role === "user" ? t("play.you") : t("play.model")}</p>
+    <${Attachments} files=${message.files} />
     <div class="words">${message.content}${isGrowing && html`<i class="caret" aria-hidden="true"></i>`}</div>
     ${message.isCut && html`<p class="quiet">${t("play.stopped")}</p>`}
     <${ProblemNotice} problem=${message.problem} />
@@ -29,10 +31,10 @@ const Message = ({ message, isGrowing }) => {
   </li>`
 }
 
-const Settings = ({ models }) => {
+const Settings = ({ models, onModel }) => {
   const { t } = useText()
   return html`<div class="fields">
-    <${Field} label=${t("model")} as="select" name="model" required>${models.map(({ id }) => html`<option key=${id} value=${id}>${id}</option>`)}<//>
+    <${Field} label=${t("model")} as="select" name="model" required onChange=${(event) => onModel(event.target.value)}>${models.map(({ id }) => html`<option key=${id} value=${id}>${id}</option>`)}<//>
     <${Field} label=${t("play.temperature")} name="temperature" type="number" step="any" inputmode="decimal" placeholder="1" />
     <${Field} label=${t("play.maxTokens")} name="max_tokens" type="number" step="any" inputmode="numeric" placeholder=${t("limit.default")} />
   </div>
@@ -66,9 +68,14 @@ export const Playground = ({ models: { models } }) => {
   const talk = useConversation()
   useEffect(() => talk.stop, [])
   const chatModels = models.filter(({ capabilities }) => capabilities.includes("chat"))
+  const [chosen, choose] = useState(undefined)
+  const accept = acceptedBy(chatModels.find(({ id }) => id === chosen) ?? chatModels[0])
   const send = async ({ message, model, system, temperature, max_tokens }, form) => {
+    const input = form.elements.namedItem("files")
+    const files = await attachmentsOf(input?.files ?? [])
     form.elements.namedItem("message").value = ""
-    await talk.ask({ model, system, temperature, maxTokens: max_tokens }, message)
+    if (input) input.value = ""
+    await talk.ask({ model, system, temperature, maxTokens: max_tokens }, { text: message, files })
     form.elements.namedItem("message").focus()
   }
   const actions = html`<${Submit}>${t("play.send")}<//>
@@ -81,7 +88,8 @@ export const Playground = ({ models: { models } }) => {
       <${Talk} talk=${talk} />
       <${Form} onSubmit=${send} label=${t("nav.playground")} actions=${actions}>
         <${Field} label=${t("play.message")} name="message" as="textarea" rows="3" required onKeyDown=${sendOnEnter} />
-        <details class="settings" open><summary>${t("play.settings")}</summary><${Settings} models=${chatModels} /></details>
+        ${accept && html`<${Field} label=${t("play.attach")} name="files" type="file" multiple accept=${accept} />`}
+        <details class="settings" open><summary>${t("play.settings")}</summary><${Settings} models=${chatModels} onModel=${choose} /></details>
       <//>
     </section>
   `
