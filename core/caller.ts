@@ -49,4 +49,6 @@ export interface Client {
   readonly address: string
   /** `Accept-Language`, as it came. */
   readonly languages?: string | undefined
+  /** `Svc-Signature`, as it came. */
+  readonly signature?: string | undefined
 }

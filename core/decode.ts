@@ -17,6 +17,25 @@ export const withDefault = <S extends Schema.Top>(
   return annotated.pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
 }
 
+/**
+ * A setting of a plugin that is `value` where it is missing. Its line in the config reference stands
+ * at the key, as notes at a schema with a check of its own get lost.
+ */
+export const setting = <S extends Schema.Top>(
+  schema: S,
+  value: S["Encoded"],
+  description: string,
+) => {
+  const noted = (schema as Schema.Top).annotateKey({ default: value, description }) as S
+  return noted.pipe(Schema.withDecodingDefaultKey<S>(Effect.succeed(value)))
+}
+
+/** A `setting` whose text nobody is to see; empty where it is missing. */
+export const secretSetting = (text: Schema.Codec<string>, description: string, label?: string) =>
+  Schema.RedactedFromValue(text.annotateKey({ default: "", description }), { label }).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("")),
+  )
+
 type Path = ReadonlyArray<PropertyKey | { readonly key: PropertyKey }>
 
 /** `["messages", 0, "content"]` -> `messages[0].content` */

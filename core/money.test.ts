@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { formatRupiah, parseRupiah, rupiahNumber } from "./money.ts"
+import { displayRupiah, formatRupiah, parseRupiah, rupiahNumber } from "./money.ts"
 
 it("formats and parses plain decimals with up to 6 places", () => {
   expect([0n, 1n, 2_500_000n, 1_000_000n, -20n, -1_500_000n].map(formatRupiah)).toEqual([
@@ -54,4 +54,15 @@ it("the JSON number is the one that is nearest to the text", () => {
       (micros) => rupiahNumber(micros) === Number(formatRupiah(micros)),
     ),
   )
+})
+
+it.each([
+  ["0", "Rp 0"],
+  ["0.000002", "Rp 0.000002"],
+  ["0.024", "Rp 0.0240"],
+  ["12.5", "Rp 12.50"],
+  ["-9231.4", "-Rp 9,231"],
+  ["1000000", "Rp 1,000,000"],
+])("reads %s as %s", (text, shown) => {
+  expect(displayRupiah(parseRupiah(text))).toBe(shown)
 })

@@ -1,8 +1,6 @@
 /** Money is an integer count of micro-rupiah: 1 Rp = 1,000,000 micros. Never a float. */
 export type Micros = bigint
 
-export const microsPerRupiah = 1_000_000n
-
 export const lesser = (a: Micros, b: Micros): Micros => (a < b ? a : b)
 
 /**
@@ -10,12 +8,9 @@ export const lesser = (a: Micros, b: Micros): Micros => (a < b ? a : b)
  */
 export const parseRupiah = (text: string): Micros => {
   const match = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/.exec(text)
-  if (!match)
-    throw new RangeError(
-      `"${text}" is not an amount in rupiah (a plain decimal with at most 6 places)`,
-    )
+  if (!match) throw new RangeError(`"${text}" is no plain decimal with at most 6 places`)
   const [, sign, whole = "0", fraction = ""] = match
-  const micros = BigInt(whole) * microsPerRupiah + BigInt(fraction.padEnd(6, "0"))
+  const micros = BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0"))
   return sign ? -micros : micros
 }
 
@@ -23,8 +18,7 @@ export const parseRupiah = (text: string): Micros => {
  * `(2500n, 3)` -> `"2.5"`: a plain decimal of a whole number of units, of which 10^places make one.
  */
 export const formatDecimal = (units: bigint, places: number): string => {
-  const absolute = units < 0n ? -units : units
-  const one = 10n ** BigInt(places)
+  const [absolute, one] = [units < 0n ? -units : units, 10n ** BigInt(places)]
   const fraction = (absolute % one).toString().padStart(places, "0").replace(/0+$/, "")
   return `${units < 0n ? "-" : ""}${absolute / one}${fraction && `.${fraction}`}`
 }
@@ -40,4 +34,16 @@ export const rupiahNumber = (micros: Micros): number => {
   const exact = Number(micros)
   // both are exact then, so the quotient is the double that is nearest to the decimal
   return Number.isSafeInteger(exact) ? exact / 1_000_000 : Number(formatRupiah(micros))
+}
+
+const digits = (n: number) => ({ minimumFractionDigits: n, maximumFractionDigits: n })
+
+/**
+ * For reading: `Rp 9,231`, `Rp 12.50`, `Rp 0.0240`; the larger, the fewer decimals. The dashboard
+ * writes amounts like this, too. Exact is `formatRupiah`.
+ */
+export const displayRupiah = (micros: Micros): string => {
+  const size = Math.abs(rupiahNumber(micros))
+  const places = [0.0001, 1, 1000].filter((step) => size < step).length * 2
+  return `${micros < 0n ? "-" : ""}Rp ${size.toLocaleString("en", digits(size && places))}`
 }

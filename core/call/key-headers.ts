@@ -31,23 +31,20 @@ const hasRateHeaders = (error: ApiError) =>
 const isOutage = ({ code }: ApiError) => code === "database_unavailable" || code === "storage_full"
 
 /** Limits and money are refusals of the operator's; all else of 4xx is the client's error. */
-const isOfClient = (error: ApiError): boolean => {
-  const status = statusOf(error)
-  return status >= 400 && status < 500 && status !== 402 && status !== 429
-}
+const isOfClient = (error: ApiError): boolean => /^4(?!02|29)/.test(String(statusOf(error)))
 
 /** What was admitted, or refused by limits, is numbered. */
 const noteRefused = (
   { billing, catalogue }: CallPathDeps,
   endpoint: Endpoint,
-  { dryRun, body }: CallInput,
+  { dryRun, body, requestId }: CallInput,
   caller: Caller,
   error: ApiError,
 ): void => {
   if (dryRun || isNumbered(error) || !isOfClient(error)) return
   const named = (body as { readonly model?: unknown } | undefined)?.model
   const model = typeof named === "string" ? catalogue.entry(named)?.id : undefined
-  billing().noteRefused?.({ caller, endpoint: endpoint.id, model })
+  billing().noteRefused?.({ caller, endpoint: endpoint.id, model, requestId, error })
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Effect } from "effect"
 import type { Caller } from "../caller.ts"
-import type { BalanceTooLow, PortError } from "../errors.ts"
+import type { ApiError, BalanceTooLow, PortError } from "../errors.ts"
 import type { Json } from "../json.ts"
 import type { Micros } from "../money.ts"
 import type { PriceTag } from "../pricing.ts"
@@ -71,6 +71,8 @@ export interface RefusedRequest {
   readonly endpoint: string
   /** One of the catalogue's, if the request names one. */
   readonly model?: ModelId | undefined
+  readonly requestId: string
+  readonly error: ApiError
 }
 
 /**
@@ -81,7 +83,7 @@ export interface RefusedRequest {
  */
 export interface Billing {
   admit(request: AdmitRequest): Effect.Effect<RateState, Refusal | PortError>
-  /** Counts it as an error in usage reports, and toward no limit. Must be cheap. */
+  /** Counts it as an error in usage reports, shows it in the call log, and toward no limit. Must be cheap. */
   noteRefused?(request: RefusedRequest): void
   /**
    * Idempotent by id. Without `tx` it succeeds, too, when its database can't take the items now: it

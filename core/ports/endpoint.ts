@@ -164,7 +164,10 @@ export interface Endpoint<Body = Json, Query = NoQuery> {
   readonly maxBodyBytes: number
   /** The parameters behind the `?`, decoded by this schema; others are ignored. */
   readonly query?: Schema.Codec<Query, Json>
-  /** The fields of a form, for `/openapi.json`; `fileField` for a file. */
+  /**
+   * The fields of a form, for `/openapi.json`; `fileField` for a file. Beside `bytes`: the JSON that
+   * they hold.
+   */
   readonly form?: Schema.Top
   /**
    * With it a JSON endpoint takes `multipart/form-data`, too: reads all of a form into the body that

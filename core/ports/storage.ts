@@ -1,5 +1,4 @@
-import type { Effect, Stream } from "effect"
-import { Data } from "effect"
+import { Data, type Effect, type Stream } from "effect"
 import type { PortError } from "../errors.ts"
 
 /**
