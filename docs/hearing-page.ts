@@ -74,5 +74,5 @@ export const hearingSection = (): string => `## Transcription
 
 ${table(["include", "model", "licence", "download", "weights in memory", "for each file at a time"], hearingFiles.map(row))}
 
-They are read from the publisher's safetensors, not gated, in 8 bits, by windows of 30 s and ${count(contextTokens)} tokens. None of them has run here, where no hub can be reached: Whisper is checked against transformers on tiny random checkpoints ([backend-onnx](../plugins/backend-onnx/README.md#transcription)).
+They are read from the publisher's safetensors, not gated, in 8 bits, by windows of 30 s and ${count(contextTokens)} tokens. None of them has run here, where no hub can be reached: Whisper is checked against transformers on tiny random checkpoints ([backend-onnx](../plugins/backend-onnx/README.md#transcription)). Without any download there is \`svc-dengar\` of [model-commands](../plugins/model-commands): spoken digits and commands in three languages, 5 MB.
 `
