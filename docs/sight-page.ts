@@ -84,5 +84,5 @@ export const sightSection = (): string => `## Chats with images
 
 ${table(["include", "model", "licence", "download", "window", "weights in memory", "keys and values of a token", "tokens of an image"], sightFiles.map(row))}
 
-They are read from the publisher's safetensors, not gated, in 8 bits. None of them has run here, where no hub can be reached: the families are checked against transformers on tiny random checkpoints ([backend-onnx](../plugins/backend-onnx/README.md#images-in-chats)).
+They are read from the publisher's safetensors, not gated, in 8 bits. None of them has run here, where no hub can be reached: the families are checked against transformers on tiny random checkpoints ([backend-onnx](../plugins/backend-onnx/README.md#images-in-chats)). Without any further download the starter's chat models see drawings, icons and emoji ([model-smollm2-vision](../plugins/model-smollm2-vision), 14.5 MB).
 `

@@ -121,7 +121,7 @@ describe("a tower in a folder of its own, beside a decoder that knows no images"
     expect(new Set(answers).size).toBe(3)
   })
 
-  it("applies the LoRA that lies beside the tower to every request", async () => {
+  it("applies the LoRA that lies beside the tower to requests with images", async () => {
     const tuned = join(root, "tuned")
     cpSync(folder, tuned, { recursive: true })
     for (const name of ["adapter_config.json", "adapter_model.safetensors"])
@@ -144,11 +144,11 @@ describe("a tower in a folder of its own, beside a decoder that knows no images"
         await answer(chosen, { ...asked, adapter: { id: "legal", strength: 1 } }, noted()),
         await answer(chosen, asked, noted()),
       ].map((each) => each.text)
-      expect(all[0]).toBe(all[1])
-      expect(all[0]).not.toBe(all[2])
-      expect(digests[0]).toBe(digests[1])
-      expect(String(digests[0]).split("+")).toHaveLength(content.length + 1)
-      expect(digests[0]).not.toBe(digests[2])
+      const [same, other] = content.length === 2 ? [1, 2] : [2, 1]
+      expect(all[0]).toBe(all[same])
+      expect(all[0]).not.toBe(all[other])
+      expect(digests[0]).toBe(digests[same])
+      expect(digests[0]).not.toBe(digests[other])
     }
     const failure = await backend.failure("chat", path(), {
       adapters: [

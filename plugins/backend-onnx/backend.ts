@@ -22,7 +22,7 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
   const { vision, loras, chosen: adapters, own } = adapterRoles(request.adapters)
   if (own && adapters.length)
     return yield* failed(
-      `The model '${request.id}' has the adapters ${adapters.join(", ")}, and its part '${own.id}' has a LoRA that every request has: a request has one adapter.`,
+      `The model '${request.id}' has the adapters ${adapters.join(", ")}, and its part '${own.id}' has a LoRA that requests with images have: a request has one adapter.`,
     )
   const model = yield* openDecoderModel(deps, engineOf, precision, { ...request, adapters: loras })
   yield* deps.vocabularies.add(model.engine.info.grammarVocabulary)

@@ -35,7 +35,7 @@ export const adapterRoles = (
   readonly loras: NonNullable<OpenRequest["adapters"]>
   /** The names of those that requests choose. */
   readonly chosen: readonly string[]
-  /** The LoRA that stands beside the tower, which every request has. */
+  /** The LoRA that stands beside the tower, which every request with images has. */
   readonly own: { readonly id: string; readonly strength: number } | undefined
 } => {
   const tower = adapters.find(({ id }) => id === visionPart)

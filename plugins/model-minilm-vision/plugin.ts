@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url"
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import { setting } from "../../core/decode.ts"
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
 
@@ -16,9 +17,10 @@ const weights = fileURLToPath(
 const embedModel = "svc-embed"
 
 const Settings = Schema.Struct({
-  /** The embedding model that takes images with it; its text encoder is all-MiniLM-L6-v2. */
-  model: Schema.String.annotate({ default: embedModel }).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(embedModel)),
+  model: setting(
+    Schema.String,
+    embedModel,
+    "The embedding model that takes images with it; its text encoder is all-MiniLM-L6-v2.",
   ),
 })
 

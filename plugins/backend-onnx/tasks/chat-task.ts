@@ -40,7 +40,7 @@ export interface ChatTaskDeps {
   readonly contextTokens: number
   /** Ids of the adapters that requests may choose. */
   readonly adapters: readonly string[]
-  /** The adapter that every request has, which is a part of the model. */
+  /** The adapter of every request with media: a part of the model. Texts are the decoder's own. */
   readonly ownAdapter?: ChatRequest["adapter"]
   /**
    * Whether the prompt tells the model the schema of its answer; undefined: where the chat template
@@ -242,7 +242,7 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       unsupportedIn(asked, adapters, senses !== undefined) ??
       wrongBias(asked, engine.info.vocabulary)
     if (refusal) return yield* refusal
-    const request = ownAdapter ? { ...asked, adapter: ownAdapter } : asked
+    const request = ownAdapter && hasMedia(asked) ? { ...asked, adapter: ownAdapter } : asked
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
     const media = senses && hasMedia(request) ? yield* senses.read(request, context) : undefined

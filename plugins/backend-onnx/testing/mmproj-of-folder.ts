@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { decoderConfig } from "../architectures/folder-config.ts"
 import type { TiledSight } from "../vision/sight-config.ts"
 import { sightConfig } from "../vision/sight-config.ts"
+import type { TransformerConfig } from "../vision/vision-config.ts"
 import { readJson } from "../weights/json-file.ts"
 import { openSafetensorsFolder } from "../weights/safetensors-folder.ts"
 import { architectureMetadata, byteLevelMetadata, ggufTensors, valuesOf } from "./gguf-of-folder.ts"
@@ -28,8 +29,11 @@ const towerName = (name: string, isOld: boolean): string | undefined => {
     .replace(/^/, "v.")
 }
 
+/** How a folder sees whose tower llama.cpp knows. */
+type Sight = TiledSight & { readonly tower: TransformerConfig }
+
 const towerMetadata = (
-  { family, tower, states, connector, preprocessing, tiling }: TiledSight,
+  { family, tower, states, connector, preprocessing, tiling }: Sight,
   isOld: boolean,
 ): Readonly<Record<string, GgufValue>> => ({
   "general.architecture": "clip",
@@ -56,7 +60,7 @@ export const mmprojGguf = (
   isOld: boolean,
   more: Readonly<Record<string, GgufValue>> = {},
 ): Buffer => {
-  const config = sightConfig(folder) as TiledSight
+  const config = sightConfig(folder) as Sight
   const source = openSafetensorsFolder(folder)
   const tensors = [...source.names()].flatMap((name): readonly GgufTensor[] => {
     const own = towerName(name, isOld)

@@ -88,6 +88,27 @@ const inverted = (
   return { ...narrow, value: building.graph.node("Add", [narrow.value, x.value]) }
 }
 
+type Tower = Pick<EfficientNetConfig, "stem" | "blocks" | "head">
+
+/** Its features, `[B,head,grid,grid]`, of pixels `[B,3,edge,edge]`. */
+export const efficientNetFeatures = (
+  building: EncoderBuilding,
+  tower: Tower,
+  edge: number,
+  pixels: Value,
+  progress: (detail: string) => void = () => {},
+): Value => {
+  const stem = { inputs: 3, outputs: tower.stem, kernel: 3, stride: 2 }
+  let x = relu6(building, convolved(building, "stem", { value: pixels, edge }, stem))
+  for (const [index, block] of tower.blocks.entries()) {
+    progress(`building the graph: block ${index + 1} of ${tower.blocks.length}`)
+    x = inverted(building, `blocks.${index}`, x, block)
+  }
+  const last = tower.blocks.at(-1)!.outputs
+  const head = { inputs: last, outputs: tower.head, kernel: 1, stride: 1 }
+  return relu6(building, convolved(building, "head", x, head)).value
+}
+
 const tensorsOf = ({ blocks }: EfficientNetConfig): ReadonlySet<string> => {
   const parts = blocks.flatMap(({ expansion }, index) =>
     [...(expansion === 1 ? [] : ["expand"]), "depthwise", "project"].map(
@@ -119,17 +140,8 @@ export const efficientNet = (
   const known = tensorsOf(tower)
   for (const name of file.names())
     if (!known.has(name)) throw new Damaged(`it has the tensor '${name}', which is none of its own`)
-  const picture = { value: pixels, edge: preprocessing.width }
-  const stem = { inputs: 3, outputs: tower.stem, kernel: 3, stride: 2 }
-  let x = relu6(building, convolved(building, "stem", picture, stem))
-  for (const [index, block] of tower.blocks.entries()) {
-    progress(`building the graph: block ${index + 1} of ${tower.blocks.length}`)
-    x = inverted(building, `blocks.${index}`, x, block)
-  }
-  const last = tower.blocks.at(-1)!.outputs
-  const head = { inputs: last, outputs: tower.head, kernel: 1, stride: 1 }
-  const features = relu6(building, convolved(building, "head", x, head))
-  const mean = graph.node("GlobalAveragePool", [features.value])
+  const features = efficientNetFeatures(building, tower, preprocessing.width, pixels, progress)
+  const mean = graph.node("GlobalAveragePool", [features])
   const projection = { inputs: tower.head, outputs: width, kernel: 1, stride: 1 }
   const projected = convolved(building, "projection", { value: mean, edge: 1 }, projection)
   return graph.node("Flatten", [projected.value])

@@ -1,12 +1,13 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
 import type { Picture } from "../architectures/image-preprocessing.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
 import decodeTilesJob from "../images/decode-tiles-job.ts"
-import { relativeError } from "../testing/fixtures.ts"
+import { expectedTower, relativeError, towerFolder } from "../testing/fixtures.ts"
 import { mmprojGguf, writtenIn } from "../testing/mmproj-of-folder.ts"
+import { writeSafetensors } from "../testing/safetensors-writer.ts"
 import { drawnPng, expectedSight, sightedFolder, sightedModels } from "../testing/sighted.ts"
 import type { RunningJob } from "../worker/scheduler.ts"
 import { openSightEngine } from "./open-sight-engine.ts"
@@ -96,6 +97,59 @@ describe.each(sightedModels)("%s", (name) => {
       await engine.close()
     },
   )
+})
+
+/**
+ * An EfficientNet-Lite whose mean goes through `projection`, as a LLaVA: behind its features, which
+ * are not below 0, an identity with ReLU and the same projection.
+ */
+const convolvedFolder = (): string => {
+  const from = towerFolder("efficientnet-lite")
+  const folder = mkdtempSync(join(graphs, "convolved-"))
+  cpSync(join(from, "preprocessor_config.json"), join(folder, "preprocessor_config.json"))
+  const tower: unknown = JSON.parse(readFileSync(join(from, "config.json"), "utf8"))
+  const json = { model_type: "llava", projector_hidden_act: "relu", vision_config: tower }
+  writeFileSync(join(folder, "config.json"), JSON.stringify(json))
+  const bytes = readFileSync(join(from, "model.safetensors"))
+  const header = JSON.parse(bytes.toString("utf8", 8, 8 + Number(bytes.readBigUInt64LE()))) as {
+    readonly [name: string]: { readonly shape: number[]; readonly data_offsets: [number, number] }
+  }
+  const data = bytes.subarray(8 + Number(bytes.readBigUInt64LE()))
+  const tensors = Object.entries(header).map(([name, { shape, data_offsets }]) => {
+    const own = name.replace("projection.", "multi_modal_projector.linear_2.")
+    const values = new Float32Array(Uint8Array.from(data.subarray(...data_offsets)).buffer)
+    return { name: own === name ? `vision_tower.${name}` : own, shape, values }
+  })
+  const identity = Float32Array.from({ length: 1600 }, (_, i) => Number(i % 41 === 0))
+  const first = "multi_modal_projector.linear_1"
+  tensors.push({ name: `${first}.weight`, shape: [40, 40], values: identity })
+  tensors.push({ name: `${first}.bias`, shape: [40], values: new Float32Array(40) })
+  writeFileSync(join(folder, "model.safetensors"), writeSafetensors(tensors))
+  return folder
+}
+
+describe("a tower of convolutions", () => {
+  it("gives a row for each square, whose mean is what the published network says", async () => {
+    const engine = await open("efficientnet-lite", "fp32", convolvedFolder())
+    expect(engine.info).toMatchObject({ family: "llava", tokens: 49, width: 24 })
+    const { pixels, vectors } = expectedTower("efficientnet-lite")
+    const rows = await embedded(
+      engine,
+      pixels.map((bytes) => ({ pixels: bytes, width: 50, height: 50 })),
+    )
+    const means = rows.map((all) => {
+      const mean = Float32Array.from({ length: 24 }, (_, at) => {
+        let sum = 0
+        for (let row = 0; row < 49; row++) sum += all[row * 24 + at]!
+        return sum / 49
+      })
+      const norm = Math.hypot(...mean)
+      return mean.map((value) => value / norm)
+    })
+    const wanted = vectors.map((vector) => Float32Array.from(vector))
+    expect(relativeError(means, wanted)).toBeLessThan(1e-4)
+    await engine.close()
+  })
 })
 
 describe("a tower in a GGUF file", () => {

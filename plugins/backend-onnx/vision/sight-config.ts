@@ -15,7 +15,9 @@ import { type QwenSight, qwenSight } from "./qwen-config.ts"
 import type { StatesRead } from "./transformer-graph.ts"
 import {
   clipPreprocessing,
+  type EfficientNetConfig,
   edgeIn,
+  efficientNet,
   gridOf,
   stretched,
   type TransformerConfig,
@@ -29,10 +31,19 @@ export type Connector =
   /** Each state through two linear layers. */
   | { readonly type: "mlp"; readonly activation: Activation }
 
+/** An EfficientNet-Lite whose features are read square by square, and not as their mean. */
+export interface SquaredEfficientNet extends EfficientNetConfig {
+  /** Squares on a side of the picture. */
+  readonly grid: number
+  /** Numbers of a state. */
+  readonly width: number
+}
+
 /** How a chat model sees whose tower reads pictures of one size, and what connects it to the decoder. */
 export interface TiledSight {
   readonly family: "idefics3" | "llava"
-  readonly tower: TransformerConfig
+  readonly tower: TransformerConfig | SquaredEfficientNet
+  /** Which states of a transformer are read. */
   readonly states: StatesRead
   readonly connector: Connector
   /** The width of the decoder. */
@@ -91,10 +102,34 @@ const layersRead = (json: Metadata, layers: number): number => {
   return read
 }
 
+const projectorOf = (json: Metadata): Connector => ({
+  type: "mlp",
+  activation: activationNamed(textOr(json, "projector_hidden_act", "gelu")),
+})
+
+/** LLaVA's projector behind an EfficientNet-Lite, which is no family of transformers. */
+const convolved = (json: Metadata, folder: string, width: number): TiledSight => {
+  const section = towerSection(json, "vision_config")
+  const edge = edgeIn(section, 224)
+  const net = efficientNet(section)
+  const halved = (side: number, stride: number) => Math.ceil(side / stride)
+  const grid = net.blocks.reduce((side, { stride }) => halved(side, stride), halved(edge, 2))
+  return {
+    family: "llava",
+    tower: { ...net, grid, width: net.head },
+    states: { layers: net.blocks.length, isNormed: false, keepsClass: false },
+    connector: projectorOf(json),
+    width,
+    tokens: grid ** 2,
+    preprocessing: imagePreprocessing(folder, edge, stretched(edge)),
+  }
+}
+
 /** LLaVA 1.5 (Liu et al., arXiv 2310.03744), with a tower of CLIP or SigLIP. */
 const llava = (json: Metadata, folder: string, width: number): TiledSight => {
   const section = towerSection(json, "vision_config")
   const type = textOr(section, "model_type", "clip_vision_model")
+  if (type === "efficientnet_lite") return convolved(json, folder, width)
   const family = type === "clip_vision_model" ? "clip" : "siglip"
   if (family === "siglip" && type !== "siglip_vision_model")
     throw new Unsupported(`its tower is a '${type}', which this backend can't read images with`)
@@ -114,10 +149,7 @@ const llava = (json: Metadata, folder: string, width: number): TiledSight => {
     family: "llava",
     tower,
     states: { layers: layersRead(json, tower.layers), isNormed: false, keepsClass },
-    connector: {
-      type: "mlp",
-      activation: activationNamed(textOr(json, "projector_hidden_act", "gelu")),
-    },
+    connector: projectorOf(json),
     width,
     tokens: tower.grid ** 2 + Number(keepsClass),
     preprocessing: imagePreprocessing(folder, edge, defaults),

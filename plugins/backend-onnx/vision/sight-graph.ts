@@ -3,6 +3,7 @@ import { activated, dense } from "../encoding/encoder-parts.ts"
 import type { Value } from "../onnx/graph-builder.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
+import { efficientNetFeatures } from "./efficientnet-graph.ts"
 import { buildQwenGraph } from "./qwen-graph.ts"
 import type { Connector, SightConfig, TiledSight } from "./sight-config.ts"
 import { squareStates } from "./transformer-graph.ts"
@@ -38,12 +39,13 @@ const shortened = (file: TensorSource, probe: string): TensorSource => {
   return renamed(file, full)
 }
 
-/** The tensors of a tower of Qwen-VL by their names within it. */
-const beneath = (file: TensorSource): TensorSource => {
-  const prefix = prefixBefore(file, "patch_embed.proj.weight")
+/** The tensors below a name that ends in `probe`, by their names within it. */
+const within = (file: TensorSource, probe: string): TensorSource => {
+  const prefix = prefixBefore(file, probe)
   return renamed(file, (name) => prefix + name)
 }
 
+const qwenProbe = "patch_embed.proj.weight"
 const probes: Readonly<Record<Connector["type"], string>> = {
   shuffle: "connector.modality_projection.proj.weight",
   mlp: "multi_modal_projector.linear_1.weight",
@@ -51,9 +53,9 @@ const probes: Readonly<Record<Connector["type"], string>> = {
 
 /** The numbers of a vector that the projector of these tensors makes. Throws `Damaged`. */
 export const projectedWidth = (file: TensorSource, config: SightConfig): number => {
-  if (config.family === "qwen") return beneath(file).tensor("merger.mlp.2.weight").rows
+  if (config.family === "qwen") return within(file, qwenProbe).tensor("merger.mlp.2.weight").rows
   const last = probes[config.connector.type].replace("linear_1", "linear_2")
-  return shortened(file, last).tensor(last).rows
+  return within(file, last).tensor(last).rows
 }
 
 /**
@@ -91,6 +93,23 @@ const connected = (building: EncoderBuilding, config: TiledSight, states: Value)
   return dense(building, `${name}2`, active, { rows: width, columns: rows })
 }
 
+/** The states of a tower, `[B,squares,width]`, and the tensors of its connector. */
+const towerStates = (outer: EncoderBuilding, config: TiledSight) => {
+  const { graph, file } = outer
+  const { tower, connector, preprocessing } = config
+  const pixels = normalized(outer, config)
+  const probe = probes[connector.type]
+  if (tower.family !== "efficientnet_lite") {
+    const building = { ...outer, file: shortened(file, probe) }
+    return { building, states: squareStates(building, tower, pixels, config.states) }
+  }
+  const own = { ...outer, file: within(file, "stem.weight") }
+  const features = efficientNetFeatures(own, tower, preprocessing.width, pixels)
+  const flat = graph.node("Reshape", [features, graph.ints([0, tower.width, tower.grid ** 2])])
+  const states = graph.node("Transpose", [flat], { attributes: { perm: [0, 2, 1] } })
+  return { building: { ...outer, file: within(file, probe) }, states }
+}
+
 /**
  * The graph by which a chat model sees. In: `pixels [B,edge,edge,3]`, bytes of red, green and blue.
  * Out: `vectors [B,tokens,width]`, which the decoder reads in place of embedded tokens.
@@ -98,14 +117,12 @@ const connected = (building: EncoderBuilding, config: TiledSight, states: Value)
 export const buildSightGraph = (outer: EncoderBuilding, config: SightConfig): void => {
   const { graph } = outer
   if (config.family === "qwen") {
-    buildQwenGraph({ ...outer, file: beneath(outer.file) }, config)
+    buildQwenGraph({ ...outer, file: within(outer.file, qwenProbe) }, config)
     return
   }
-  const { preprocessing, tower, connector, tokens, width } = config
-  const building = { ...outer, file: shortened(outer.file, probes[connector.type]) }
+  const { preprocessing, tokens, width } = config
   graph.input("pixels", "uint8", ["B", preprocessing.height, preprocessing.width, 3])
-  const pixels = normalized(building, config)
-  const states = squareStates(building, tower, pixels, config.states)
+  const { building, states } = towerStates(outer, config)
   const vectors = connected(building, config, states)
   graph.output("vectors", vectors, "float", ["B", tokens, width])
 }

@@ -73,7 +73,7 @@ const blockIn = (value: unknown, inputs: number, index: number): MbConv => {
   return block
 }
 
-const efficientNet = (json: Metadata): EfficientNetConfig => {
+export const efficientNet = (json: Metadata): EfficientNetConfig => {
   const stem = countIn(json, "stem_channels", maxChannels)
   const blocks: unknown = json.get("blocks")
   if (!Array.isArray(blocks) || blocks.length < 1 || blocks.length > maxBlocks)
