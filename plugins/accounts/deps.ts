@@ -7,6 +7,7 @@ import type {
   Ids,
   Log,
   Mailer,
+  Secrets,
   Signer,
 } from "../../core/index.ts"
 import type { AccountRows } from "./account-rows.ts"
@@ -24,6 +25,7 @@ export interface AccountsDeps {
   readonly database: Database
   readonly billing: Billing
   readonly signer: Signer
+  readonly secrets: Secrets
   readonly mailer: Mailer
   readonly clock: Clock
   readonly ids: Ids
@@ -43,4 +45,6 @@ export interface AccountsDeps {
   readonly settings: Settings
   /** All endpoints of the deployment: a scope is the id of an endpoint whose access is `key`. */
   endpoints(): readonly Endpoint[]
+  /** The names of all models and adapters that are served. */
+  models(): readonly string[]
 }

@@ -15,6 +15,8 @@ export interface KeyRecord {
   readonly lastUsedMs: number
   /** Infinity for a key that does not expire. */
   readonly expiresMs: number
+  /** A temporary key of the web app: what it began goes on when it has expired. */
+  readonly playground: boolean
 }
 
 export interface NewKey {
@@ -30,6 +32,8 @@ export interface NewKey {
   readonly scopes?: readonly string[]
   readonly expiresMs?: number
   readonly playground?: boolean
+  /** All by default. */
+  readonly models?: readonly string[]
 }
 
 /** Queries on `accounts_key`. */
@@ -57,6 +61,7 @@ const keyWithAccount = (database: Database) =>
       "k.account_id",
       "k.mode",
       "k.scopes",
+      "k.models",
       "k.rpm",
       "k.rpd",
       "k.concurrency",
@@ -65,6 +70,7 @@ const keyWithAccount = (database: Database) =>
       "k.last_used_at",
       "k.revoked_at",
       "k.expires_at",
+      "k.playground",
     ])
     .select(["a.role", "a.verified_at", "a.suspended_at"])
 
@@ -76,6 +82,7 @@ const recordOf = (row: Row): KeyRecord => ({
     tenant: { account: row.account_id, mode: row.mode },
     keyId: row.id,
     scopes: row.scopes,
+    ...(row.models && { models: row.models }),
     role: row.role,
     limits: {
       rpm: row.rpm,
@@ -90,6 +97,7 @@ const recordOf = (row: Row): KeyRecord => ({
   suspended: row.suspended_at !== null,
   lastUsedMs: row.last_used_at?.getTime() ?? Number.NEGATIVE_INFINITY,
   expiresMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+  playground: row.playground,
 })
 
 const rowOf = ({
@@ -103,6 +111,7 @@ const rowOf = ({
   scopes = ["*"],
   expiresMs,
   playground = false,
+  models,
 }: NewKey) => ({
   id,
   account_id: account,
@@ -121,6 +130,7 @@ const rowOf = ({
   revoked_at: null,
   expires_at: expiresMs === undefined ? null : new Date(expiresMs),
   playground,
+  models: models ?? null,
 })
 
 export const makeKeyRows = (database: Database): KeyRows => {

@@ -19,6 +19,7 @@ const keyOf = (id: string, lastUsedMs = Number.NEGATIVE_INFINITY): KeyRecord => 
   suspended: false,
   lastUsedMs,
   expiresMs: Number.POSITIVE_INFINITY,
+  playground: false,
 })
 
 const setUp = () => {

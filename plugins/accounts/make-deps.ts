@@ -8,6 +8,7 @@ import type {
   Ids,
   Log,
   Mailer,
+  Secrets,
   Signer,
 } from "../../core/index.ts"
 import { makeAccountRows } from "./account-rows.ts"
@@ -25,6 +26,7 @@ export interface AccountsServices {
   readonly database: Database
   readonly billing: Billing
   readonly signer: Signer
+  readonly secrets: Secrets
   readonly mailer: Mailer
   readonly clock: Clock
   readonly ids: Ids
@@ -32,6 +34,8 @@ export interface AccountsServices {
   readonly deployment: Deployment
   readonly settings: Settings
   endpoints(): readonly Endpoint[]
+  /** The names of all models and adapters that are served. */
+  models(): readonly string[]
 }
 
 export const makeAccountsDeps = (

@@ -152,6 +152,51 @@ const bodyLimitMigration: Migration = {
   },
 }
 
+/** A changed address is confirmed by a mail to it. A deleted account keeps its row for the ledger. */
+const ownAccountMigration: Migration = {
+  up: async (db) => {
+    await sql`
+      ALTER TABLE accounts_token
+        DROP CONSTRAINT accounts_token_purpose_check,
+        ADD CONSTRAINT accounts_token_purpose_check CHECK (purpose IN ('verify', 'reset', 'email')),
+        ADD COLUMN email text`.execute(db)
+    await sql`ALTER TABLE accounts_account ADD COLUMN deleted_at timestamptz`.execute(db)
+  },
+}
+
+/** Null: all models, as keys that were made before may use. */
+const keyModelsMigration: Migration = {
+  up: async (db) => {
+    await sql`ALTER TABLE accounts_key ADD COLUMN models text[]`.execute(db)
+  },
+}
+
+/** A second factor for sign-in, mails about a low balance, and payments that were booked. */
+const paymentsMigration: Migration = {
+  up: async (db) => {
+    await sql`
+      ALTER TABLE accounts_account
+        ADD COLUMN totp_secret text,
+        ADD COLUMN totp_since timestamptz,
+        ADD COLUMN totp_last_step bigint,
+        ADD COLUMN recovery_sha256 bytea[] NOT NULL DEFAULT '{}',
+        ADD COLUMN low_balance_micros bigint CHECK (low_balance_micros > 0),
+        ADD COLUMN low_balance_mailed_at timestamptz`.execute(db)
+    await sql`CREATE INDEX accounts_account_low_balance ON accounts_account (id) WHERE low_balance_micros IS NOT NULL`.execute(
+      db,
+    )
+    // who has spent lately
+    await sql`CREATE INDEX accounts_key_used ON accounts_key (account_id, last_used_at)`.execute(db)
+    await sql`
+      CREATE TABLE accounts_top_up (
+        id text PRIMARY KEY,
+        account_id text NOT NULL REFERENCES accounts_account (id),
+        amount_micros bigint NOT NULL CHECK (amount_micros > 0),
+        created_at timestamptz NOT NULL
+      )`.execute(db)
+  },
+}
+
 export const migrations: Migrations = {
   "001-account-and-key": accountAndKeyMigration,
   "002-sessions": sessionMigration,
@@ -160,4 +205,7 @@ export const migrations: Migrations = {
   "005-admin": adminMigration,
   "006-key-expiry": keyExpiryMigration,
   "007-body-limit": bodyLimitMigration,
+  "008-own-account": ownAccountMigration,
+  "009-key-models": keyModelsMigration,
+  "010-payments-and-two-factor": paymentsMigration,
 }

@@ -3,6 +3,7 @@ import { Effect, Exit, Schema, Scope } from "effect"
 import { container as root } from "tsyringe"
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { type Call, makeIds, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
+import { makeSecrets } from "../../runtime/services/secrets.ts"
 import { fakeBilling, fakeMailer, fakeSigner } from "../../testing/index.ts"
 import { openTestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
@@ -20,6 +21,7 @@ const start = async (mode: "server" | "command", input: unknown = {}) => {
   provide(container, Tokens.database, fixture.database)
   provide(container, Tokens.billing, fakeBilling(fixture.clock))
   provide(container, Tokens.signer, fakeSigner())
+  provide(container, Tokens.secrets, makeSecrets("test"))
   provide(container, Tokens.mailer, fakeMailer())
   provide(container, Tokens.clock, fixture.clock)
   provide(container, Tokens.ids, makeIds(fixture.clock.nowMs))

@@ -1,9 +1,11 @@
 import { Effect, type Scope } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import {
+  adapterNames,
   type Deployment,
   definePlugin,
   type FirstAccount,
+  type ModelEntry,
   makeStarted,
   PluginError,
   type PortError,
@@ -22,12 +24,15 @@ import { makeIdentity } from "./identity.ts"
 import { makeKeyIssuer } from "./key-issuer.ts"
 import { keyEndpoints } from "./keys/endpoints.ts"
 import { flushInBackground, makeLastUsed } from "./last-used.ts"
+import { keepMailing } from "./low-balance/watch.ts"
 import { makeAccountsDeps } from "./make-deps.ts"
 import type { FirstAccountDeps } from "./make-first-account.ts"
 import { migrations } from "./migrations.ts"
 import { sessionEndpoints } from "./sessions/endpoints.ts"
 import { amountOf, limitsOf, Settings } from "./settings.ts"
 import { keepSwept, sweepExpired } from "./sweeper.ts"
+
+const namesOf = (entry: ModelEntry): readonly string[] => [entry.id, ...adapterNames(entry)]
 
 const cantStart = (cause: PortError) =>
   new PluginError({
@@ -67,6 +72,7 @@ const startAccounts = (
       database: resolve(container, Tokens.database),
       billing: resolve(container, Tokens.billing),
       signer: resolve(container, Tokens.signer),
+      secrets: resolve(container, Tokens.secrets),
       mailer: resolve(container, Tokens.mailer),
       clock: resolve(container, Tokens.clock),
       ids: resolve(container, Tokens.ids),
@@ -74,6 +80,7 @@ const startAccounts = (
       deployment: resolve(container, Tokens.deployment),
       settings,
       endpoints: () => resolveAll(container, Tokens.endpoints),
+      models: () => resolve(container, Tokens.catalogue).entries.flatMap(namesOf),
     })
     started.set(deps)
     const parts = firstAccountParts(deps)
@@ -87,8 +94,10 @@ const startAccounts = (
       makeIdentity(deps.keys, lastUsed, deps.clock, settings.testKeys),
     )
     provide(container, Tokens.sessions, deps.sessions)
-    if (deps.deployment.mode === "server")
+    if (deps.deployment.mode === "server") {
       yield* keepSwept(sweepExpired(deps.database, deps.clock), deps.log)
+      yield* keepMailing(deps)
+    }
   })
 
 export const plugin = definePlugin<Settings>({
@@ -101,11 +110,13 @@ export const plugin = definePlugin<Settings>({
     Tokens.database,
     Tokens.billing,
     Tokens.signer,
+    Tokens.secrets,
     Tokens.mailer,
     Tokens.clock,
     Tokens.ids,
     Tokens.log,
     Tokens.deployment,
+    Tokens.catalogue,
   ],
   provides: [
     Tokens.identity,

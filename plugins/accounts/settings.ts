@@ -1,10 +1,12 @@
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
 import {
   defaultLimits,
   type Limits,
   type Micros,
   parseRupiah,
   rupiahNumber,
+  secretSetting,
+  setting,
 } from "../../core/index.ts"
 import { isUsableKey, usableKeyRule } from "./api-key.ts"
 import { parseEmail } from "./email.ts"
@@ -28,48 +30,66 @@ const given = (variable: string, isUsable: (text: string) => boolean, rule: stri
         `can't be used: it must be ${rule} (${variable}); correct it, or unset it`,
     ),
   )
-const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) =>
-  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 const wholeMegabytes = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: defaultLimits.bodyMb }),
-).annotate({
-  description: "The largest JSON body in MB, unpacked; uploads of files have their own limits.",
-})
+)
 const count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 
 const DefaultLimits = Schema.Struct({
-  rpm: or(count, defaultLimits.rpm),
-  rpd: or(count, defaultLimits.rpd),
-  concurrency: or(count, defaultLimits.concurrency),
-  monthlyCapIdr: or(Schema.Finite.check(isAmount), rupiahNumber(defaultLimits.monthlyCapMicros)),
-  bodyMb: or(wholeMegabytes, defaultLimits.bodyMb),
+  rpm: setting(count, defaultLimits.rpm, "Requests per minute."),
+  rpd: setting(count, defaultLimits.rpd, "Requests per day."),
+  concurrency: setting(count, defaultLimits.concurrency, "Requests at the same time."),
+  monthlyCapIdr: setting(
+    Schema.Finite.check(isAmount),
+    rupiahNumber(defaultLimits.monthlyCapMicros),
+    "Rp that a key may spend in a calendar month, 0: no cap; at most 6 decimals.",
+  ),
+  bodyMb: setting(
+    wholeMegabytes,
+    defaultLimits.bodyMb,
+    "The largest JSON body in MB, unpacked; uploads of files have their own limits.",
+  ),
 })
 
 const TestKeys = Schema.Struct({
-  models: Schema.Union([Schema.Literal("all"), Schema.Array(Schema.NonEmptyString)]).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("all" as const)),
+  models: setting(
+    Schema.Union([Schema.Literal("all"), Schema.Array(Schema.NonEmptyString)]),
+    "all",
+    "Ids of the models that test keys may call, or `all`.",
   ),
-  rpd: or(count, defaultLimits.rpd),
+  rpd: setting(count, defaultLimits.rpd, "Requests per day of a test key."),
 })
 
 /** An empty text counts as not set, so that a config file can have `${RAKIT_ADMIN_EMAIL:-}`. */
 export const Settings = Schema.Struct({
-  adminEmail: given(
-    "RAKIT_ADMIN_EMAIL",
-    (text) => parseEmail(text) !== undefined,
-    "an e-mail address",
-  ).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  adminPassword: Schema.RedactedFromValue(
-    given("RAKIT_ADMIN_PASSWORD", isUsablePassword, usablePasswordRule),
-  ).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  apiKey: Schema.RedactedFromValue(given("RAKIT_API_KEY", isUsableKey, usableKeyRule)).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("")),
+  adminEmail: setting(
+    given("RAKIT_ADMIN_EMAIL", (text) => parseEmail(text) !== undefined, "an e-mail address"),
+    "",
+    "E-mail address of the first account, an administrator; `admin@rakit.local` when empty.",
   ),
-  freeCreditIdr: or(Schema.Finite.check(isAmount), 50_000),
-  defaultLimits: DefaultLimits.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
-  testKeys: TestKeys.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
-  locale: Schema.Literals(locales).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("en" as const)),
+  adminPassword: secretSetting(
+    given("RAKIT_ADMIN_PASSWORD", isUsablePassword, usablePasswordRule),
+    "Password of the first account; made, shown once and kept in the data folder when empty.",
+  ),
+  apiKey: secretSetting(
+    given("RAKIT_API_KEY", isUsableKey, usableKeyRule),
+    "The first account's first key; made, shown once and kept in the data folder when empty.",
+  ),
+  freeCreditIdr: setting(
+    Schema.Finite.check(isAmount),
+    50_000,
+    "Rp that every new account is given; at most 6 decimals.",
+  ),
+  defaultLimits: setting(DefaultLimits, {}, "Limits of a key that is created without its own."),
+  testKeys: setting(TestKeys, {}, "What keys of the test mode may do."),
+  topUpSecret: secretSetting(
+    given("RAKIT_TOP_UP_SECRET", (text) => text.length >= 24, "24 characters or more"),
+    "The secret with which a payment provider signs messages to `POST /hooks/top-ups`; none are taken when empty.",
+  ),
+  locale: setting(
+    Schema.Literals(locales),
+    "en",
+    "The language of mails to users whose browser asks for neither English nor Indonesian, and to the first account.",
   ),
 })
 export type Settings = typeof Settings.Type

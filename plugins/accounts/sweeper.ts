@@ -11,10 +11,10 @@ const rowsPerStatement = 2_000
 const keepMs = 30 * 24 * 3_600_000
 
 const tables = [
-  { table: "accounts_attempt", key: "bucket", keepMs: 0 },
-  { table: "accounts_token", key: "sha256", keepMs },
-  // only keys of the playground expire
-  { table: "accounts_key", key: "id", keepMs },
+  { table: "accounts_attempt", key: "bucket", keepMs: 0, only: sql`true` },
+  { table: "accounts_token", key: "sha256", keepMs, only: sql`true` },
+  // others stay on their owner's list
+  { table: "accounts_key", key: "id", keepMs, only: sql`playground` },
 ] as const
 
 /**
@@ -24,11 +24,11 @@ const tables = [
 export const sweepExpired = (database: Database, clock: Clock): Effect.Effect<number, PortError> =>
   Effect.gen(function* () {
     let total = 0
-    for (const { table, key, keepMs } of tables) {
+    for (const { table, key, keepMs, only } of tables) {
       const before = new Date(clock.nowMs() - keepMs)
       const [from, by] = [sql.table(table), sql.ref(key)]
       const sweep = () =>
-        sql`DELETE FROM ${from} WHERE ${by} IN (SELECT ${by} FROM ${from} WHERE expires_at <= ${before} LIMIT ${rowsPerStatement} FOR UPDATE SKIP LOCKED)`.execute(
+        sql`DELETE FROM ${from} WHERE ${by} IN (SELECT ${by} FROM ${from} WHERE expires_at <= ${before} AND ${only} LIMIT ${rowsPerStatement} FOR UPDATE SKIP LOCKED)`.execute(
           database.queries<AccountsTables>(),
         )
       let swept: number

@@ -17,13 +17,29 @@ export interface AccountTable {
   /** Part of session tokens; a password reset increments it, which ends all earlier sessions. */
   readonly session_epoch: number
   readonly created_at: Date
+  /** Its owner deleted it: the row stays for the ledger, without address and password. */
+  readonly deleted_at: Date | null
+  /** Encrypted. Counts only once `totp_since` is set. */
+  readonly totp_secret: string | null
+  /** Since then sign-in asks for a code. */
+  readonly totp_since: Date | null
+  /** The newest step (30 s) whose code was used. */
+  readonly totp_last_step: string | null
+  /** SHA-256 of the recovery codes that are left. */
+  readonly recovery_sha256: readonly Buffer[]
+  /** Below this balance its owner gets a mail; null: none. */
+  readonly low_balance_micros: string | null
+  /** When that mail was sent; null again once the balance is above it. */
+  readonly low_balance_mailed_at: Date | null
 }
 
 /** A mailed token. An account has at most one for each purpose that is neither used nor voided. */
 export interface TokenTable {
   readonly sha256: Buffer
   readonly account_id: string
-  readonly purpose: "verify" | "reset"
+  readonly purpose: "verify" | "reset" | "email"
+  /** The new address, for the purpose `email`. */
+  readonly email: string | null
   readonly created_at: Date
   readonly expires_at: Date
   readonly used_at: Date | null
@@ -62,16 +78,49 @@ export interface KeyTable {
   /** Increases in the order in which keys are made. */
   readonly seq: Generated<string>
   readonly expires_at: ColumnType<Date | null, Date | null | undefined, Date | null>
+  /** The models that it may use; null: all. */
+  readonly models: ColumnType<
+    readonly string[] | null,
+    readonly string[] | null | undefined,
+    readonly string[] | null
+  >
   /** A temporary key of the web app. */
   readonly playground: Generated<boolean>
 }
 
+/** A payment that was booked. */
+export interface TopUpTable {
+  /** The payment's id at the provider. */
+  readonly id: string
+  readonly account_id: string
+  readonly amount_micros: ColumnType<string, bigint, never>
+  readonly created_at: Date
+}
+
+/** Columns that a new account doesn't give. */
+type Later = Pick<
+  AccountTable,
+  | "totp_secret"
+  | "totp_since"
+  | "totp_last_step"
+  | "recovery_sha256"
+  | "low_balance_micros"
+  | "low_balance_mailed_at"
+>
+type Columns<Row> = { readonly [Name in keyof Row]: ColumnType<Row[Name], Row[Name] | undefined> }
+
 export interface AccountsTables {
-  readonly accounts_account: Omit<AccountTable, "locale" | "session_epoch"> & {
-    readonly locale: Generated<Locale>
-    readonly session_epoch: Generated<number>
-  }
+  readonly accounts_account: Omit<
+    AccountTable,
+    "locale" | "session_epoch" | "deleted_at" | keyof Later
+  > &
+    Columns<Later> & {
+      readonly deleted_at: ColumnType<Date | null, Date | null | undefined, Date | null>
+      readonly locale: Generated<Locale>
+      readonly session_epoch: Generated<number>
+    }
   readonly accounts_token: TokenTable
   readonly accounts_attempt: AttemptTable
   readonly accounts_key: KeyTable
+  readonly accounts_top_up: TopUpTable
 }

@@ -12,6 +12,10 @@ export const AccountReply = Schema.Struct({
   suspended: Schema.Boolean,
   balance_idr: Schema.Finite,
   held_idr: Schema.Finite,
+  two_factor: Schema.Boolean.annotate({ description: "Sign-in asks for a code." }),
+  low_balance_idr: Schema.NullOr(Schema.Finite).annotate({
+    description: "Below this balance a mail is sent; null: none.",
+  }),
   created_at: Schema.Int.annotate({ description: "Unix seconds." }),
 }).annotate({ identifier: "Account" })
 export type AccountReply = typeof AccountReply.Type
@@ -21,8 +25,20 @@ export interface Balance {
   readonly heldMicros: Micros
 }
 
+/** The columns that the JSON of an account needs: lists never read password hashes. */
+export const shownColumns = [
+  "id",
+  "email",
+  "role",
+  "verified_at",
+  "suspended_at",
+  "totp_since",
+  "low_balance_micros",
+  "created_at",
+] as const
+
 export const toAccount = (
-  row: Pick<AccountTable, "id" | "email" | "role" | "verified_at" | "suspended_at" | "created_at">,
+  row: Pick<AccountTable, (typeof shownColumns)[number]>,
   { balanceMicros, heldMicros }: Balance,
 ): AccountReply => ({
   id: row.id,
@@ -33,5 +49,8 @@ export const toAccount = (
   suspended: row.suspended_at !== null,
   balance_idr: rupiahNumber(balanceMicros),
   held_idr: rupiahNumber(heldMicros),
+  two_factor: row.totp_since !== null,
+  low_balance_idr:
+    row.low_balance_micros === null ? null : rupiahNumber(BigInt(row.low_balance_micros)),
   created_at: Math.floor(row.created_at.getTime() / 1000),
 })

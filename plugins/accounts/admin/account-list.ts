@@ -2,15 +2,30 @@ import type { Effect } from "effect"
 import { sql } from "kysely"
 import type { Database, PortError } from "../../../core/index.ts"
 import type { AccountsTables, AccountTable } from "../tables.ts"
+import { shownColumns } from "../to-account.ts"
 
-/** The columns that the JSON of an account needs: lists never read password hashes. */
-const columns = ["id", "email", "role", "verified_at", "suspended_at", "created_at"] as const
-export type ListedAccount = Pick<AccountTable, (typeof columns)[number]>
+export type ListedAccount = Pick<AccountTable, (typeof shownColumns)[number]>
 
-/** Newest first, with `q` in the e-mail address; only accounts behind `after`. */
+export const accountStates = ["all", "active", "unverified", "suspended", "admin"] as const
+
+export interface AccountFilter {
+  /** A part of the e-mail address. */
+  readonly q: string | undefined
+  readonly state: (typeof accountStates)[number]
+}
+
+const conditions = {
+  all: sql<boolean>`true`,
+  active: sql<boolean>`verified_at IS NOT NULL AND suspended_at IS NULL AND deleted_at IS NULL`,
+  unverified: sql<boolean>`verified_at IS NULL AND deleted_at IS NULL`,
+  suspended: sql<boolean>`suspended_at IS NOT NULL`,
+  admin: sql<boolean>`role = 'admin'`,
+} as const
+
+/** Newest first; only accounts behind `after`. */
 export const listAccounts = (
   database: Database,
-  q: string | undefined,
+  { q, state }: AccountFilter,
   limit: number,
   after: string | undefined,
 ): Effect.Effect<readonly ListedAccount[], PortError> =>
@@ -18,9 +33,10 @@ export const listAccounts = (
     let query = database
       .queries<AccountsTables>()
       .selectFrom("accounts_account")
-      .select(columns)
+      .select(shownColumns)
       .orderBy("created_at", "desc")
       .orderBy("id", "desc")
+      .where(conditions[state])
       .limit(limit)
     if (q !== undefined) {
       const pattern = `%${q.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`
@@ -45,7 +61,7 @@ export const findAccount = (
     database
       .queries<AccountsTables>()
       .selectFrom("accounts_account")
-      .select(columns)
+      .select(shownColumns)
       .where("id", "=", id)
       .executeTakeFirst(),
   )

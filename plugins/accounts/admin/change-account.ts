@@ -11,6 +11,7 @@ import type { AccountChanges } from "../account-rows.ts"
 import { changedFields } from "../changed-fields.ts"
 import type { AccountsDeps } from "../deps.ts"
 import type { AccountTable } from "../tables.ts"
+import { withoutTwoFactors } from "../two-factor/second-factor.ts"
 
 type Failure = ApiError | PortError
 
@@ -38,6 +39,12 @@ export const suspend: AccountAction = {
 export const unsuspend: AccountAction = {
   name: "account.unsuspend",
   changes: (row) => (row.suspended_at ? { suspended_at: null } : undefined),
+}
+
+/** For an owner who has lost the phone and the recovery codes. */
+export const endTwoFactor: AccountAction = {
+  name: "account.two_factor_end",
+  changes: (row) => (row.totp_since ? withoutTwoFactors : undefined),
 }
 
 export const changeRole = (role: AccountTable["role"]): AccountAction => ({
@@ -73,6 +80,7 @@ const shownFields = (row: AccountTable) => ({
   email_verified: row.verified_at !== null,
   suspended: row.suspended_at !== null,
   role: row.role,
+  two_factor: row.totp_since !== null,
 })
 
 /** Returns the changed account. A change without effect leaves no record. */

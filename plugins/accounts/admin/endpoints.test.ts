@@ -56,6 +56,8 @@ describe("the list of accounts", () => {
             role: "user",
             email_verified: false,
             suspended: false,
+            two_factor: false,
+            low_balance_idr: null,
           },
           ...{ balance_idr: 12.5, held_idr: 0, created_at: Math.floor(api.clock.nowMs() / 1000) },
         },
@@ -67,6 +69,56 @@ describe("the list of accounts", () => {
     api.clock.advance(1)
     const youngest = await api.makeAccount({ email: "youngest@paging.example" })
     expect((await accounts("?limit=1")).json.first_id).toBe(idOf(youngest))
+  })
+
+  it("is filtered by state and balance, in pages", async () => {
+    const make = (name: string, more: { verified?: boolean; role?: "admin" } = {}) =>
+      api.makeAccount({ email: `${name}@filter.example`, ...more })
+    const [poor, rich, off] = [await make("poor"), await make("rich"), await make("off")]
+    const fresh = await make("fresh", { verified: false })
+    const boss = await make("boss", { role: "admin" })
+    await post(idOf(off), "suspend")
+    await post(idOf(rich), "grants", { amount_idr: 1000, reason: "r" })
+    await post(idOf(poor), "grants", { amount_idr: 999.5, reason: "r" })
+    const found = async (query: string) =>
+      (await accounts(`?q=filter.example&${query}`)).json.data
+        .map(({ id }: { id: string }) => id)
+        .toSorted()
+    const ids = (...callers: Caller[]) => callers.map(idOf).toSorted()
+    expect(await found("state=active")).toEqual(ids(poor, rich, boss))
+    expect(await found("state=unverified")).toEqual(ids(fresh))
+    expect(await found("state=suspended")).toEqual(ids(off))
+    expect(await found("state=admin")).toEqual(ids(boss))
+    expect(await found("state=active&balance_below=1000")).toEqual(ids(poor, boss))
+    expect(await found("balance_below=999.5")).toEqual(ids(off, fresh, boss))
+    expect(await found("balance_below=")).toEqual(ids(poor, rich, off, fresh, boss))
+    const first = (await accounts("?q=filter.example&balance_below=1000&limit=3")).json
+    expect([first.data.length, first.has_more]).toEqual([3, true])
+    const rest = (
+      await accounts(`?q=filter.example&balance_below=1000&limit=3&after=${first.last_id}`)
+    ).json
+    expect([rest.data.length, rest.has_more]).toEqual([1, false])
+  })
+
+  it("shows an administrator the keys of an account, in pages, without the keys", async () => {
+    const key = await keyOf(ada)
+    await keyOf(ada)
+    const keys = (id: string, query = "", as = root) =>
+      api.ask(`GET /admin/accounts/${id}/keys${query}`, { as })
+    const { status, json } = await keys(idOf(ada), "?limit=1")
+    expect([status, json.data.length, json.has_more]).toEqual([200, 1, true])
+    const next = await keys(idOf(ada), `?limit=1&after=${json.last_id}`)
+    expect(next.json).toMatchObject({ has_more: false, data: [{ name: "k", revoked_at: null }] })
+    expect(JSON.stringify([json, next.json])).not.toContain(key)
+    expect((await keys(idOf(root))).json.data).toEqual([])
+    for (const id of ["acct_unknown", "%00", "x".repeat(300)])
+      expect(refusal(await keys(id))).toEqual([404, "not_found", null])
+    expect(refusal(await keys(idOf(ada), "", ada))).toEqual([403, "permission_denied", null])
+    expect(refusal(await keys(idOf(ada), "?after=nope"))).toEqual([
+      400,
+      "invalid_request_error",
+      "after",
+    ])
   })
 
   it("takes % and _ and \\ as they are", async () => {
@@ -86,6 +138,13 @@ describe("the list of accounts", () => {
       "q",
     ])
     expect(refusal(await accounts("?q=%00"))).toEqual([400, "invalid_request_error", "q"])
+    expect(refusal(await accounts("?state=gone"))).toEqual([400, "invalid_request_error", "state"])
+    for (const below of ["x", "1e3", "1.1234567", "9".repeat(14)])
+      expect(refusal(await accounts(`?balance_below=${below}`))).toEqual([
+        400,
+        "invalid_request_error",
+        "balance_below",
+      ])
     for (const after of ["nope", "%00", ""])
       expect(refusal(await accounts(`?after=${after}`))).toEqual([
         400,
@@ -182,7 +241,7 @@ describe("an account", () => {
     })
   })
 
-  it.each(["suspend", "unsuspend", "verify", "role", "grants"])(
+  it.each(["suspend", "unsuspend", "verify", "end-two-factor", "role", "grants"])(
     "404 for %s of an unknown one",
     async (verb) => {
       const body = { role: "user", amount_idr: 1, reason: "r" }
@@ -194,7 +253,7 @@ describe("an account", () => {
 
 describe("who may", () => {
   it("users may nothing of it", async () => {
-    for (const verb of ["suspend", "unsuspend", "verify", "role", "grants"])
+    for (const verb of ["suspend", "unsuspend", "verify", "end-two-factor", "role", "grants"])
       expect(
         refusal(await post(idOf(root), verb, { role: "admin", amount_idr: 1, reason: "r" }, ada)),
       ).toEqual([403, "permission_denied", null])

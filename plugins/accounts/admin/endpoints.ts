@@ -3,28 +3,29 @@ import {
   type Caller,
   defineEndpoint,
   type Endpoint,
-  firstOf,
   freePlan,
+  isId,
   listSchema,
   megabyte,
-  type Page,
+  PageQuery,
   type PortError,
-  pageQuery,
-  placeOf,
   type Reply,
-  toList,
   type WhenStarted,
 } from "../../../core/index.ts"
 import { auditEndpoint } from "../audit/endpoint.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { textFilter } from "../list-query.ts"
+import { keyPage } from "../keys/endpoints.ts"
+import { KeyList } from "../keys/wire.ts"
 import { callerOf } from "../session-caller.ts"
-import { AccountReply, toAccount } from "../to-account.ts"
-import { findAccount, type ListedAccount, listAccounts } from "./account-list.ts"
+import { AccountReply } from "../to-account.ts"
+import type { ListedAccount } from "./account-list.ts"
+import { AccountQuery, accountPage, shown } from "./account-page.ts"
 import {
   type AccountAction,
   changeAccount,
   changeRole,
+  endTwoFactor,
+  noSuchAccount,
   suspend,
   unsuspend,
   verify,
@@ -33,45 +34,42 @@ import { Grant, grant } from "./grant.ts"
 
 const common = { access: "admin", maxBodyBytes: megabyte } as const
 const post = { ...common, method: "POST", reply: AccountReply } as const
-const maxQueryCharacters = 200
-
-const shown = (deps: AccountsDeps, row: ListedAccount): Effect.Effect<AccountReply, PortError> =>
-  Effect.map(deps.billing.balance(row.id), (balance) => toAccount(row, balance))
 
 const replyWith = (deps: AccountsDeps, row: ListedAccount): Effect.Effect<Reply, PortError> =>
   Effect.map(shown(deps, row), (json) => ({ status: 200, json }))
-
-const page = (deps: AccountsDeps, q: string | undefined, wanted: Page) =>
-  Effect.gen(function* () {
-    const after = yield* placeOf(wanted.after, (id) =>
-      Effect.map(deps.accounts.byId(id), (row) => row?.id),
-    )
-    const named = q === undefined ? undefined : yield* findAccount(deps.database, q)
-    if (named)
-      return {
-        status: 200,
-        json: toList(after === undefined ? [yield* shown(deps, named)] : [], false),
-      }
-    const { rows, hasMore } = firstOf(
-      yield* listAccounts(deps.database, q, wanted.limit + 1, after),
-      wanted,
-    )
-    const data = yield* Effect.forEach(rows, (row) => shown(deps, row), { concurrency: 4 })
-    return { status: 200, json: toList(data, hasMore) }
-  })
 
 const list = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
     ...common,
     id: "admin.accounts.list",
-    summary: "Accounts, newest first; `q` is a part of the e-mail, or an id.",
+    summary: "Accounts, newest first; `q` is a part of the e-mail, or an id (other filters aside).",
     method: "GET",
     path: "/admin/accounts",
     body: "none",
     reply: listSchema(AccountReply, "AccountList"),
-    query: Schema.Struct({ ...pageQuery, q: textFilter(maxQueryCharacters) }),
-    plan: ({ query }) =>
-      Effect.map(started, (deps) => freePlan(page(deps, query.q || undefined, query))),
+    query: AccountQuery,
+    plan: ({ query }) => Effect.map(started, (deps) => freePlan(accountPage(deps, query))),
+  })
+
+const keys = (started: WhenStarted<AccountsDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "admin.accounts.keys",
+    summary: "An account's keys, newest first; never the keys themselves.",
+    method: "GET",
+    path: "/admin/accounts/{id}/keys",
+    body: "none",
+    reply: KeyList,
+    query: PageQuery,
+    plan: ({ params: { id = "" }, query }) =>
+      Effect.map(started, (deps) =>
+        freePlan(
+          Effect.gen(function* () {
+            const account = isId(id) ? yield* deps.accounts.byId(id) : undefined
+            return yield* account ? keyPage(deps, account.id, query) : noSuchAccount()
+          }),
+        ),
+      ),
   })
 
 const changing = (
@@ -140,9 +138,16 @@ const grants = (started: WhenStarted<AccountsDeps>) =>
 /** The endpoints `/admin/*`. */
 export const adminEndpoints = (started: WhenStarted<AccountsDeps>): readonly Endpoint[] => [
   list(started),
+  keys(started),
   simple(started, "verify", "Takes an account's e-mail address as verified.", verify),
   simple(started, "suspend", "Suspends an account: its keys are refused.", suspend),
   simple(started, "unsuspend", "Ends a suspension.", unsuspend),
+  simple(
+    started,
+    "end-two-factor",
+    "Lets an account sign in without codes: its owner has lost the phone.",
+    endTwoFactor,
+  ),
   role(started),
   grants(started),
   auditEndpoint(started),

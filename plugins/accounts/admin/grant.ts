@@ -3,7 +3,7 @@ import {
   type ApiError,
   apiError,
   type Caller,
-  formatRupiah,
+  displayRupiah,
   isId,
   type Micros,
   optional,
@@ -63,7 +63,7 @@ const move = (
     // grants hold the lock of the account, so that the balance can only fall meanwhile
     const { balanceMicros } = yield* deps.billing.balance(id, tx)
     if (balanceMicros + amountMicros > maxBalanceMicros)
-      return yield* refuse(`A balance can't be above Rp${formatRupiah(maxBalanceMicros)}.`)
+      return yield* refuse(`A balance can't be above ${displayRupiah(maxBalanceMicros)}.`)
     const entry = { id: deps.ids.make("grant_"), account: id, amountMicros, reason: what.reason }
     const isMoved = yield* deps.billing.adjust(entry, tx).pipe(
       Effect.as(true),

@@ -1,15 +1,17 @@
 import { Effect } from "effect"
 import { type Selectable, sql } from "kysely"
 import type { Database, PortError } from "../../../core/index.ts"
+import type { AccountsTables } from "../tables.ts"
 import type { AuditTables } from "./make-audit.ts"
 
 /** A row; JSON columns are parsed. */
 export type AuditRow = Selectable<AuditTables["accounts_audit"]>
 
 export interface AuditFilter {
-  readonly actor?: string | undefined
-  readonly action?: string | undefined
-  readonly target?: string | undefined
+  /** Each: one of these texts. */
+  readonly actor?: readonly string[] | undefined
+  readonly action?: readonly string[] | undefined
+  readonly target?: readonly string[] | undefined
   readonly from?: Date | undefined
   /** Exclusive. */
   readonly to?: Date | undefined
@@ -25,6 +27,8 @@ export interface AuditList {
     limit: number,
     before?: AuditPlace,
   ): Effect.Effect<readonly AuditRow[], PortError>
+  /** Returns the e-mail addresses of the accounts among these ids. */
+  emails(ids: readonly string[]): Effect.Effect<ReadonlyMap<string, string>, PortError>
   place(id: string): Effect.Effect<AuditPlace | undefined, PortError>
 }
 
@@ -40,7 +44,7 @@ export const makeAuditList = (database: Database): AuditList => {
           .limit(limit)
         for (const column of ["actor", "action", "target"] as const) {
           const wanted = texts[column]
-          if (wanted !== undefined) query = query.where(column, "=", wanted)
+          if (wanted !== undefined) query = query.where(column, "in", wanted)
         }
         if (from) query = query.where("created_at", ">=", from)
         if (to) query = query.where("created_at", "<", to)
@@ -50,6 +54,20 @@ export const makeAuditList = (database: Database): AuditList => {
           )
         return query.execute()
       }),
+    emails: (ids) =>
+      ids.length === 0
+        ? Effect.succeed(new Map())
+        : Effect.map(
+            database.run(() =>
+              database
+                .queries<AccountsTables>()
+                .selectFrom("accounts_account")
+                .select(["id", "email"])
+                .where("id", "in", ids)
+                .execute(),
+            ),
+            (rows) => new Map(rows.map(({ id, email }) => [id, email])),
+          ),
     place: (id) =>
       Effect.suspend(() =>
         database.run(() =>

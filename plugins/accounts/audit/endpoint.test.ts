@@ -31,6 +31,19 @@ const targets = async (query: string) =>
   (await ask(`actor=${actor}&${query}`)).json.data.map(({ target }: any) => target)
 
 describe("the record", () => {
+  it("is found by an e-mail address: the account's entries, and attempts on the address", async () => {
+    const email = `who${made}@audit.example`
+    const id = (await api.makeAccount({ email })).tenant.account
+    await run(api.deps.audit.record({ actor: id, action: "key.create", target: "key_9" }))
+    await run(record({ action: "login.fail", target: email }))
+    await run(record({ action: "account.suspend", target: id }))
+    const found = async (query: string) =>
+      (await ask(query)).json.data.map(({ action }: { action: string }) => action)
+    expect(await found(`actor=${email.toUpperCase()}`)).toEqual(["key.create"])
+    expect(await found(`target=${email}`)).toEqual(["account.suspend", "login.fail"])
+    expect(await found("actor=nobody@audit.example")).toEqual([])
+  })
+
   it("shows who, what, before, after, when", async () => {
     await run(record({ before: { name: "a" }, after: { name: "b" } }))
     await run(record({ action: "login.fail" }))
@@ -39,7 +52,9 @@ describe("the record", () => {
       id: expect.stringMatching(/^audit_\w{24}$/),
       object: "audit_entry",
       actor,
+      actor_email: null,
       target: "key_1",
+      target_email: null,
       created_at: Math.floor(api.clock.nowMs() / 1000),
     }
     expect([status, json]).toEqual([
@@ -55,6 +70,13 @@ describe("the record", () => {
         last_id: json.data[1].id,
       },
     ])
+  })
+
+  it("names accounts by the address that they have", async () => {
+    await run(record({ actor: root.tenant.account, target: root.tenant.account }))
+    const [entry] = (await ask(`target=${root.tenant.account}&limit=1`)).json.data
+    expect(entry.actor_email).toMatch(/@/)
+    expect(entry.target_email).toBe(entry.actor_email)
   })
 
   it("is only ever added to", async () => {

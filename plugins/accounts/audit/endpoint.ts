@@ -18,6 +18,7 @@ import {
   wordQuery,
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
+import { parseEmail } from "../email.ts"
 import { readTime, textFilter, timeQuery } from "../list-query.ts"
 import {
   type AuditFilter,
@@ -32,30 +33,33 @@ const csvType = "text/csv; charset=utf-8"
 const maxFilterCharacters = 400
 const rowsPerPiece = 1_000
 
+const email = Schema.NullOr(Schema.String).annotate({
+  description: "The address that the account has now; null where it is no account.",
+})
+
 export const AuditEntryReply = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("audit_entry"),
   actor: Schema.String.annotate({
     description: "Account id; `system`, `cli` or `anonymous` where there is none.",
   }),
+  actor_email: email,
   action: Schema.String,
   target: Schema.String,
+  target_email: email,
   before: Schema.Unknown.annotate({ description: "The changed fields as they were, or null." }),
   after: Schema.Unknown.annotate({ description: "The changed fields as they are now, or null." }),
   created_at: Schema.Int.annotate({ description: "Unix seconds." }),
 }).annotate({ identifier: "AuditEntry" })
 type AuditEntryReply = typeof AuditEntryReply.Type
 
-const toEntry = ({
-  id,
-  actor,
-  action,
-  target,
-  before,
-  after,
-  created_at,
-}: AuditRow): AuditEntryReply => ({
+const toEntry = (
+  { id, actor, action, target, before, after, created_at }: AuditRow,
+  emails: ReadonlyMap<string, string>,
+): AuditEntryReply => ({
   ...{ id, object: "audit_entry", actor, action, target, before, after },
+  actor_email: emails.get(actor) ?? null,
+  target_email: emails.get(target) ?? null,
   created_at: Math.floor(created_at.getTime() / 1000),
 })
 
@@ -64,25 +68,40 @@ const jsonCell = (value: unknown): string => (value === null ? "" : JSON.stringi
 const toCsv = ({ id, created_at, actor, action, target, before, after }: AuditRow): string =>
   csvLine([id, created_at.toISOString(), actor, action, target, jsonCell(before), jsonCell(after)])
 
+const aboutNames = "An id, or the e-mail address of an account."
+
 const AuditQuery = Schema.Struct({
   ...pageQuery,
-  actor: textFilter(maxFilterCharacters),
+  actor: textFilter(maxFilterCharacters).annotate({ description: aboutNames }),
   action: textFilter(maxFilterCharacters),
-  target: textFilter(maxFilterCharacters),
+  target: textFilter(maxFilterCharacters).annotate({ description: aboutNames }),
   from: timeQuery,
   to: timeQuery,
   format: wordQuery(["json", "csv"]),
 })
 
-const readFilters = (query: typeof AuditQuery.Type): Effect.Effect<AuditFilter, ApiError> =>
+/** An e-mail address stands for its account, and for itself, as attempts name addresses. */
+const namedBy = (
+  deps: AccountsDeps,
+  text: string | undefined,
+): Effect.Effect<readonly string[] | undefined, PortError> => {
+  if (!text) return Effect.succeed(undefined)
+  const email = parseEmail(text)
+  if (email === undefined) return Effect.succeed([text])
+  return Effect.map(deps.accounts.byEmail(email), (row) => [text, email, ...(row ? [row.id] : [])])
+}
+
+const readFilters = (
+  deps: AccountsDeps,
+  query: typeof AuditQuery.Type,
+): Effect.Effect<AuditFilter, ApiError | PortError> =>
   Effect.gen(function* () {
-    const { actor, action, target } = query
     const [from, to] = [yield* readTime(query, "from"), yield* readTime(query, "to")]
     if (from && to && to < from) return yield* badQuery("to", "must not be before from")
     return {
-      actor: actor || undefined,
-      action: action || undefined,
-      target: target || undefined,
+      actor: yield* namedBy(deps, query.actor),
+      action: query.action ? [query.action] : undefined,
+      target: yield* namedBy(deps, query.target),
       from,
       to,
     }
@@ -120,7 +139,10 @@ const page = (
   Effect.gen(function* () {
     const before = yield* placeOf(wanted.after, store.place)
     const { rows, hasMore } = firstOf(yield* store.list(filter, wanted.limit + 1, before), wanted)
-    return { status: 200, json: toList(rows.map(toEntry), hasMore) }
+    const ids = new Set(rows.flatMap(({ actor, target }) => [actor, target]))
+    const emails = yield* store.emails([...ids])
+    const entries = rows.map((row) => toEntry(row, emails))
+    return { status: 200, json: toList(entries, hasMore) }
   })
 
 /** `GET /admin/audit` */
@@ -137,14 +159,14 @@ export const auditEndpoint = (started: WhenStarted<AccountsDeps>): Endpoint =>
     mediaTypes: [csvType],
     query: AuditQuery,
     plan: ({ query }) =>
-      Effect.gen(function* () {
-        const filter = yield* readFilters(query)
-        const deps = yield* started
+      Effect.map(started, (deps) => {
         const store = makeAuditList(deps.database)
         return freePlan(
-          query.format === "csv"
-            ? Effect.sync(() => csvReply(store, filter))
-            : page(store, filter, query),
+          Effect.flatMap(readFilters(deps, query), (filter) =>
+            query.format === "csv"
+              ? Effect.succeed(csvReply(store, filter))
+              : page(store, filter, query),
+          ),
         )
       }),
   })

@@ -96,7 +96,6 @@ describe("bad input", () => {
       created_at: 1,
       last_used_at: 1,
       playground: true,
-      expires_at: 1,
       mode: "test",
       object: "x",
     }

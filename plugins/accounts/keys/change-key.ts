@@ -11,8 +11,8 @@ import { changedFields } from "../changed-fields.ts"
 import type { AccountsDeps } from "../deps.ts"
 import { type KeyRow, type KeyRowChanges, makeKeyStore } from "./key-store.ts"
 import { revokeRow } from "./record-key.ts"
-import { checkScopes } from "./scopes.ts"
-import { limitsJson, limitsOfRow } from "./to-key.ts"
+import { checkExpiry, checkModels, checkScopes } from "./scopes.ts"
+import { limitsJson, limitsOfRow, secondsOrNull } from "./to-key.ts"
 import type { ChangeKey, SomeLimits } from "./wire.ts"
 
 const noSuchKey = () => apiError("not_found", "There is no such key.")
@@ -32,6 +32,8 @@ export const limitColumns = (limits: SomeLimits | null | undefined): KeyRowChang
 const shownFields = (row: KeyRow) => ({
   name: row.name,
   scopes: row.scopes,
+  models: row.models,
+  expires_at: secondsOrNull(row.expires_at),
   limits: limitsJson(limitsOfRow(row)),
 })
 
@@ -78,11 +80,16 @@ export const changeKey = (
 ): Effect.Effect<KeyRow, ApiError | PortError> =>
   Effect.gen(function* () {
     const scopes = wanted.scopes ? yield* checkScopes(wanted.scopes, deps.endpoints()) : undefined
+    const { expires_at, models } = wanted
+    const expiresMs = expires_at ? yield* checkExpiry(expires_at, deps.clock.nowMs()) : undefined
+    const allowed = models ? yield* checkModels(models, deps.models()) : null
     const store = makeKeyStore(deps.database)
     const { account } = caller.tenant
     const changes = {
       ...(typeof wanted.name === "string" && { name: wanted.name.trim() }),
       ...(scopes && { scopes }),
+      ...(models !== undefined && { models: allowed }),
+      ...(expires_at !== undefined && { expires_at: expiresMs ? new Date(expiresMs) : null }),
       ...limitColumns(wanted.limits),
     }
     const work = deps.database.transaction((tx) =>

@@ -13,8 +13,8 @@ import type { AccountsDeps } from "../deps.ts"
 import type { NewKey } from "../key-rows.ts"
 import { limitsOf } from "../settings.ts"
 import { type KeyRow, makeKeyStore } from "./key-store.ts"
-import { insertKey, revokeRow } from "./record-key.ts"
-import { checkScopes } from "./scopes.ts"
+import { expireRow, insertKey } from "./record-key.ts"
+import { checkExpiry, checkModels, checkScopes } from "./scopes.ts"
 import type { CreateKey, SomeLimits } from "./wire.ts"
 
 export const maxActiveKeys = 100
@@ -66,6 +66,8 @@ export const createKey = (
 ): Effect.Effect<CreatedKey, Failure> =>
   Effect.gen(function* () {
     const mode = wanted.test ? "test" : "live"
+    const { expires_at, models } = wanted
+    const nowMs = deps.clock.nowMs()
     const key: NewKey = {
       id: deps.ids.make("key_"),
       account: caller.tenant.account,
@@ -74,7 +76,9 @@ export const createKey = (
       mode,
       limits: limitsFor(limitsOf(deps.settings), wanted.limits),
       scopes: yield* checkScopes(wanted.scopes ?? ["*"], deps.endpoints()),
-      createdMs: deps.clock.nowMs(),
+      createdMs: nowMs,
+      ...(typeof expires_at === "number" && { expiresMs: yield* checkExpiry(expires_at, nowMs) }),
+      ...(models && { models: yield* checkModels(models, deps.models()) }),
     }
     const ensureCapacity = (tx: Transaction) =>
       Effect.flatMap(makeKeyStore(deps.database).countActive(key.account, tx), (active) =>
@@ -90,7 +94,7 @@ export const createKey = (
     return yield* creating(deps, key, ensureCapacity)
   })
 
-/** For the web app, whose session token is no API key. Revokes the oldest one beyond the limit. */
+/** For the web app, whose session token is no API key. The oldest one beyond the limit expires, and what it began goes on. */
 export const createPlaygroundKey = (
   deps: AccountsDeps,
   caller: Caller,
@@ -117,7 +121,7 @@ export const createPlaygroundKey = (
       Effect.gen(function* () {
         const active = yield* makeKeyStore(deps.database).playground(account, nowMs, tx)
         for (const row of active.slice(0, Math.max(0, active.length + 1 - maxPlaygroundKeys))) {
-          yield* revokeRow(deps, account, row, tx)
+          yield* expireRow(deps, account, row, tx)
           gone.push(row.id)
         }
       })

@@ -48,6 +48,8 @@ describe("a key", () => {
       created_at: Math.floor(api.clock.nowMs() / 1000),
       last_used_at: null,
       revoked_at: null,
+      expires_at: null,
+      models: null,
     })
     expect((await keys.list()).json).toEqual({
       object: "list",

@@ -1,6 +1,5 @@
 import { Effect } from "effect"
 import {
-  type Caller,
   defineEndpoint,
   type Endpoint,
   firstOf,
@@ -19,8 +18,17 @@ import { callerOf } from "../session-caller.ts"
 import { changeKey, revokeKey } from "./change-key.ts"
 import { createKey, createPlaygroundKey } from "./create-key.ts"
 import { type KeyRow, makeKeyStore } from "./key-store.ts"
+import { scopesOf } from "./scopes.ts"
 import { secondsOrNull, toKey } from "./to-key.ts"
-import { ChangeKey, CreateKey, KeyList, KeyReply, NewKeyReply, PlaygroundKeyReply } from "./wire.ts"
+import {
+  ChangeKey,
+  CreateKey,
+  KeyList,
+  KeyReply,
+  NewKeyReply,
+  PlaygroundKeyReply,
+  ScopeList,
+} from "./wire.ts"
 
 const common = { access: "session", maxBodyBytes: megabyte } as const
 
@@ -41,10 +49,10 @@ const shown = (
 const replyWith = (deps: AccountsDeps, row: KeyRow): Effect.Effect<Reply, PortError> =>
   Effect.map(shown(deps, [row]), ([json]) => ({ status: 200, json }))
 
-const page = (deps: AccountsDeps, caller: Caller, wanted: Page) =>
+/** A page of an account's keys, newest first. */
+export const keyPage = (deps: AccountsDeps, account: string, wanted: Page) =>
   Effect.gen(function* () {
     const store = makeKeyStore(deps.database)
-    const { account } = caller.tenant
     const before = yield* placeOf(wanted.after, (id) => store.place(account, id))
     const { rows, hasMore } = firstOf(yield* store.list(account, wanted.limit + 1, before), wanted)
     return { status: 200, json: toList(yield* shown(deps, rows), hasMore) }
@@ -62,7 +70,7 @@ const listKeys = (started: WhenStarted<AccountsDeps>) =>
     query: PageQuery,
     plan: (call) =>
       Effect.map(Effect.all([started, callerOf(call)]), ([deps, caller]) =>
-        freePlan(page(deps, caller, call.query)),
+        freePlan(keyPage(deps, caller.tenant.account, call.query)),
       ),
   })
 
@@ -151,11 +159,32 @@ const playground = (started: WhenStarted<AccountsDeps>) =>
       ),
   })
 
-/** The endpoints `/dashboard/keys` and `/dashboard/playground-key`. */
+const scopes = (started: WhenStarted<AccountsDeps>) =>
+  defineEndpoint({
+    ...common,
+    id: "dashboard.scopes",
+    summary: "The scopes that keys may have: the ids of the endpoints that keys call.",
+    method: "GET",
+    path: "/dashboard/scopes",
+    body: "none",
+    reply: ScopeList,
+    plan: () =>
+      Effect.map(started, (deps) =>
+        freePlan(
+          Effect.sync(() => ({
+            status: 200,
+            json: { object: "list", data: scopesOf(deps.endpoints()) },
+          })),
+        ),
+      ),
+  })
+
+/** The endpoints `/dashboard/keys`, `/dashboard/scopes` and `/dashboard/playground-key`. */
 export const keyEndpoints = (started: WhenStarted<AccountsDeps>): readonly Endpoint[] => [
   listKeys(started),
   create(started),
   change(started),
   revoke(started),
   playground(started),
+  scopes(started),
 ]

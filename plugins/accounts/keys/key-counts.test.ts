@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Caller } from "../../../core/index.ts"
 import { type ApiFixture, openApiFixture } from "../testing/api-fixture.ts"
@@ -101,19 +102,22 @@ describe("keys of the playground", () => {
   })
 
   it("at most 10 work; the oldest gives way", async () => {
-    const made = []
+    const made: { readonly id: string; readonly key: string }[] = []
     for (let n = 0; n < 12; n++) made.push((await make()).json)
     const works = await Promise.all(
       made.map(async ({ key }) => typeof (await api.authenticate(key)) === "object"),
     )
     expect(works).toEqual([false, false, ...Array(10).fill(true)])
-    expect(await api.audit({ target: made[0].id })).toMatchObject([
+    expect(await api.audit({ target: made[0]?.id })).toMatchObject([
       { action: "key.create", after: { playground: true } },
-      { action: "key.revoke" },
+      { action: "key.expire" },
     ])
     api.clock.advance(15 * 60_000)
+    // what one began goes on, as a batch takes longer; not what a revoked one began
+    const resumed = () => Effect.runPromise(api.identity.resume(made[0]?.id ?? ""))
+    expect(await resumed()).toMatchObject({ tenant: ada.tenant, keyId: made[0]?.id })
     await make()
-    expect(await api.audit({ target: made[11].id })).toHaveLength(1)
+    expect(await api.audit({ target: made[11]?.id })).toHaveLength(1)
   })
 
   it("count toward no limit of ordinary keys, and can be revoked", async () => {

@@ -8,6 +8,8 @@ export type KeyRowChanges = Pick<
   Updateable<AccountsTables["accounts_key"]>,
   | "name"
   | "scopes"
+  | "models"
+  | "expires_at"
   | "rpm"
   | "rpd"
   | "concurrency"

@@ -22,7 +22,16 @@ export const insertKeyUnlessThere = (
 ): Effect.Effect<boolean, PortError> =>
   Effect.gen(function* () {
     if (!(yield* parts.keys.insert(key, tx))) return false
-    const { account, name, mode, limits, scopes = ["*"], playground = false, expiresMs } = key
+    const {
+      account,
+      name,
+      mode,
+      limits,
+      scopes = ["*"],
+      playground = false,
+      expiresMs,
+      models,
+    } = key
     const ends = expiresMs === undefined ? {} : { expires_at: Math.floor(expiresMs / 1000) }
     const after = {
       account,
@@ -31,6 +40,7 @@ export const insertKeyUnlessThere = (
       scopes,
       limits: limitsJson(limits),
       ...(playground && { playground }),
+      ...(models && { models }),
       ...ends,
     }
     yield* parts.audit.record({ actor, action: "key.create", target: key.id, after }, tx)
@@ -78,4 +88,30 @@ export const revokeRow = (
       tx,
     )
     return revoked
+  })
+
+/** For keys of the playground. The caller announces the change. */
+export const expireRow = (
+  deps: RecordParts,
+  actor: string,
+  row: KeyRow,
+  tx: Transaction,
+): Effect.Effect<KeyRow, PortError> =>
+  Effect.gen(function* () {
+    const expired = yield* makeKeyStore(deps.database).change(
+      row.id,
+      { expires_at: new Date(deps.clock.nowMs()) },
+      tx,
+    )
+    yield* deps.audit.record(
+      {
+        actor,
+        action: "key.expire",
+        target: row.id,
+        before: { expires_at: secondsOrNull(row.expires_at) },
+        after: { expires_at: secondsOrNull(expired.expires_at) },
+      },
+      tx,
+    )
+    return expired
   })

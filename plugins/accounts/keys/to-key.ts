@@ -34,4 +34,6 @@ export const toKey = (row: KeyRow, spentMicros: Micros): KeyReply => ({
   created_at: seconds(row.created_at),
   last_used_at: secondsOrNull(row.last_used_at),
   revoked_at: secondsOrNull(row.revoked_at),
+  expires_at: secondsOrNull(row.expires_at),
+  models: row.models,
 })

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { defaultLimits, listSchema, optional } from "../../../core/index.ts"
+import { atMostCharacters, defaultLimits, listSchema, optional } from "../../../core/index.ts"
 import { isKeyName, keyNameRule } from "../plain-text.ts"
 
 /** More than anybody needs; larger values are mistakes. */
@@ -45,11 +45,34 @@ const Scopes = Schema.Array(Schema.String).check(
   Schema.isMaxLength(maxScopes, { message: `expected at most ${maxScopes} scopes` }),
 )
 
+const maxModels = 100
+const maxNameOfModel = 200
+const Models = Schema.Array(Schema.String.check(atMostCharacters(maxNameOfModel))).check(
+  Schema.isMinLength(1, { message: "expected at least one model" }),
+  Schema.isMaxLength(maxModels, { message: `expected at most ${maxModels} models` }),
+)
+
+/** 9999-12-31T23:59:59Z. */
+const lastSecond = 253_402_300_799
+const Expiry = Schema.Int.check(
+  Schema.isBetween(
+    { minimum: 1, maximum: lastSecond },
+    { message: "expected a time in Unix seconds" },
+  ),
+)
+const access = {
+  expires_at: optional(Expiry).annotate({
+    description: "Unix seconds, in the future. From then on it is refused. null: never.",
+  }),
+  models: optional(Models).annotate({ description: "The models it may use. null: all." }),
+}
+
 export const CreateKey = Schema.Struct({
   name: Name,
   test: optional(Schema.Boolean),
   limits: optional(SomeLimits),
   scopes: optional(Scopes),
+  ...access,
 }).annotate({
   identifier: "CreateKey",
 })
@@ -59,6 +82,7 @@ export const ChangeKey = Schema.Struct({
   name: optional(Name),
   limits: optional(SomeLimits),
   scopes: optional(Scopes),
+  ...access,
 }).annotate({ identifier: "ChangeKey" })
 export type ChangeKey = typeof ChangeKey.Type
 
@@ -82,6 +106,8 @@ const fields = {
   created_at: time,
   last_used_at: Schema.NullOr(time),
   revoked_at: Schema.NullOr(time),
+  expires_at: Schema.NullOr(time),
+  models: Schema.NullOr(Schema.Array(Schema.String)),
 }
 
 export const KeyReply = Schema.Struct(fields).annotate({ identifier: "ApiKey" })
@@ -93,3 +119,8 @@ export const PlaygroundKeyReply = Schema.Struct({ ...fields, key, expires_at: ti
   identifier: "PlaygroundKey",
 })
 export const KeyList = listSchema(KeyReply, "ApiKeyList")
+
+export const ScopeList = Schema.Struct({
+  object: Schema.Literal("list"),
+  data: Schema.Array(Schema.String),
+}).annotate({ identifier: "ScopeList" })

@@ -39,7 +39,10 @@ export const mailRequestLimits = (client: Client | undefined): readonly Limit[] 
 ]
 
 /** Mails of one kind to one mailbox, so that nobody can flood a mailbox through this server. */
-export const mailboxLimit = (kind: "verify" | "registered" | "reset", email: string): Limit => ({
+export const mailboxLimit = (
+  kind: "verify" | "registered" | "reset" | "email",
+  email: string,
+): Limit => ({
   kind: `mail-${kind}`,
   subject: [email],
   max: 3,

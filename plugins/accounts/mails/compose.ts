@@ -3,7 +3,7 @@ import type { AccountTable } from "../tables.ts"
 import type { Locale } from "./locale.ts"
 import type { MailPurpose } from "./mail-tokens.ts"
 import { renderMail } from "./render.ts"
-import type { MailContent, MailLinks, MailTemplates } from "./template.ts"
+import type { LowBalance, MailContent, MailLinks, MailTemplates } from "./template.ts"
 import { english } from "./templates-en.ts"
 import { indonesian } from "./templates-id.ts"
 
@@ -42,3 +42,12 @@ export const registeredMail = (to: Addressee, deployment: Deployment): Mail =>
 
 export const changedMail = (to: Addressee, deployment: Deployment): Mail =>
   write(to, deployment, (templates, links) => templates.changed(links))
+
+export const emailChangedMail = (to: Addressee, deployment: Deployment, address: string): Mail =>
+  write(to, deployment, (templates, links) => templates.emailChanged(links, address))
+
+export const lowBalanceMail = (to: Addressee, deployment: Deployment, amounts: LowBalance): Mail =>
+  write(to, deployment, (templates, links) => templates.lowBalance(links, amounts))
+
+export const deletedMail = (to: Addressee, deployment: Deployment): Mail =>
+  write(to, deployment, (templates, links) => templates.deleted(links))

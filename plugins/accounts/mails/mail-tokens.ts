@@ -17,7 +17,11 @@ import type { AccountsTables, TokenTable } from "../tables.ts"
 export type MailPurpose = TokenTable["purpose"]
 
 const hourMs = 3_600_000
-export const lifeMs: Readonly<Record<MailPurpose, number>> = { verify: 48 * hourMs, reset: hourMs }
+export const lifeMs: Readonly<Record<MailPurpose, number>> = {
+  verify: 48 * hourMs,
+  reset: hourMs,
+  email: 48 * hourMs,
+}
 
 /**
  * Tokens that prove control of an account's mailbox: 256 random bits for one purpose, of which only
@@ -29,7 +33,20 @@ export interface MailTokens {
    * Makes a token; voids the older one for this purpose. The caller holds the lock of the account
    * in `tx`.
    */
-  issue(account: string, purpose: MailPurpose, tx: Transaction): Effect.Effect<string, PortError>
+  issue(
+    account: string,
+    purpose: MailPurpose,
+    tx: Transaction,
+    email?: string,
+  ): Effect.Effect<string, PortError>
+  /** Returns the new address that a token of the purpose `email` was mailed to. */
+  addressOf(token: string): Effect.Effect<string | undefined, PortError>
+  /** Deletes the account's tokens of these purposes, used ones, too. */
+  forget(
+    account: string,
+    purposes: readonly MailPurpose[],
+    tx: Transaction,
+  ): Effect.Effect<void, PortError>
   /** Returns the account of an open token; otherwise fails as `refuse` does. */
   find(token: string, purpose: MailPurpose): Effect.Effect<string, ApiError | PortError>
   /**
@@ -41,6 +58,11 @@ export interface MailTokens {
     purpose: MailPurpose,
     tx: Transaction,
   ): Effect.Effect<string | undefined, PortError>
+  /**
+   * Returns the account of a token that was used, or that a newer one replaced; undefined once it
+   * is too old.
+   */
+  spent(token: string, purpose: MailPurpose): Effect.Effect<string | undefined, PortError>
   /**
    * Fails with the error for tokens that are not open. A known token is recorded in the audit log.
    */
@@ -93,6 +115,14 @@ const makeTokenRows = (database: Database) => {
           .where("purpose", "=", purpose)
           .execute(),
       ),
+    forget: (account: string, purposes: readonly MailPurpose[], tx: Transaction) =>
+      database.run(() =>
+        tokens(tx)
+          .deleteFrom("accounts_token")
+          .where("account_id", "=", account)
+          .where("purpose", "in", purposes)
+          .execute(),
+      ),
     insert: (row: TokenTable, tx: Transaction) =>
       database.run(() => tokens(tx).insertInto("accounts_token").values(row).execute()),
     /** Returns the account of the token; undefined when it was not open. */
@@ -119,7 +149,7 @@ export const makeMailTokens = (
 ): MailTokens => {
   const rows = makeTokenRows(database)
 
-  const issue: MailTokens["issue"] = (account_id, purpose, tx) =>
+  const issue: MailTokens["issue"] = (account_id, purpose, tx, email) =>
     Effect.gen(function* () {
       const token = randomBytes(32).toString("base64url")
       const nowMs = clock.nowMs()
@@ -129,6 +159,7 @@ export const makeMailTokens = (
         sha256: sha256Of(token),
         account_id,
         purpose,
+        email: email ?? null,
         created_at: at,
         expires_at: new Date(nowMs + lifeMs[purpose]),
         used_at: null,
@@ -154,11 +185,21 @@ export const makeMailTokens = (
   return {
     issue,
     refuse,
+    addressOf: (token) => Effect.map(rows.find(token), (row) => row?.email ?? undefined),
+    forget: (account, purposes, tx) => Effect.asVoid(rows.forget(account, purposes, tx)),
     use: (token, purpose, tx) =>
       Effect.suspend(() =>
         isToken(token)
           ? rows.use(token, purpose, new Date(clock.nowMs()), tx)
           : Effect.succeed(undefined),
+      ),
+    spent: (token, purpose) =>
+      Effect.map(rows.find(token), (row) =>
+        row?.purpose === purpose &&
+        (row.used_at ?? row.voided_at) &&
+        row.expires_at.getTime() > clock.nowMs()
+          ? row.account_id
+          : undefined,
       ),
     find: (token, purpose) =>
       Effect.flatMap(rows.find(token), (row) =>

@@ -16,6 +16,12 @@ export interface MailLinks {
   readonly forgot: string
 }
 
+/** Amounts in rupiah, as they are read. */
+export interface LowBalance {
+  readonly balance: string
+  readonly threshold: string
+}
+
 /** The templates of one language. */
 export interface MailTemplates {
   verify(links: MailLinks, url: string): MailContent
@@ -24,4 +30,10 @@ export interface MailTemplates {
   reset(links: MailLinks, url: string): MailContent
   /** The password was changed with the link of a `reset` mail. */
   changed(links: MailLinks): MailContent
+  /** Sent to the new address, which the owner asked for. */
+  email(links: MailLinks, url: string): MailContent
+  /** Sent to the old address, once the new one is confirmed. */
+  emailChanged(links: MailLinks, address: string): MailContent
+  deleted(links: MailLinks): MailContent
+  lowBalance(links: MailLinks, amounts: LowBalance): MailContent
 }

@@ -48,4 +48,41 @@ export const indonesian: MailTemplates = {
       `Jika itu bukan Anda, segera buat kata sandi baru dan periksa kunci API Anda: ${forgot}`,
     ],
   }),
+  email: ({ site }, url) => ({
+    subject: "Konfirmasi alamat email baru Anda",
+    greeting: "Halo,",
+    paragraphs: [
+      `seseorang, semoga Anda sendiri, ingin memakai alamat ini untuk sebuah akun di ${site}. Mohon konfirmasi bahwa alamat ini milik Anda.`,
+    ],
+    action: { label: "Konfirmasi alamat", url },
+    notes: [
+      "Tautan ini berlaku satu kali, dalam 48 jam; tautan yang lebih baru menggantikannya.",
+      "Jika itu bukan Anda, abaikan saja: alamat akun itu tidak berubah.",
+    ],
+  }),
+  emailChanged: ({ site }, address) => ({
+    subject: "Alamat email Anda telah diubah",
+    greeting: "Halo,",
+    paragraphs: [
+      `alamat akun Anda di ${site} telah diubah menjadi ${address}. Alamat ini tidak dapat lagi dipakai untuk masuk.`,
+    ],
+    notes: ["Jika itu bukan Anda, segera hubungi operator."],
+  }),
+  deleted: ({ site }) => ({
+    subject: "Akun Anda telah dihapus",
+    greeting: "Halo,",
+    paragraphs: [
+      `akun Anda di ${site} telah dihapus: kunci API-nya dicabut, dan tidak ada lagi yang dapat masuk ke dalamnya.`,
+    ],
+    notes: ["Jika itu bukan Anda, segera hubungi operator."],
+  }),
+  lowBalance: ({ site, signIn }, { balance, threshold }) => ({
+    subject: "Saldo Anda tinggal sedikit",
+    greeting: "Halo,",
+    paragraphs: [
+      `saldo akun Anda di ${site} adalah ${balance}, di bawah ${threshold} yang Anda tetapkan untuk email ini. Panggilan yang tidak tercakup olehnya akan ditolak.`,
+    ],
+    action: { label: "Lihat akun", url: signIn },
+    notes: ["Tidak ada email kedua sampai saldo kembali di atas batas itu."],
+  }),
 }

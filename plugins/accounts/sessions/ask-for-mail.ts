@@ -16,7 +16,8 @@ import { emailOf, ForgotBody } from "./bodies.ts"
 import { ownAccount } from "./show-account.ts"
 
 const tooMany = "Too many requests for mails from this address. Try again in a minute."
-const Nothing = Schema.Struct({}).annotate({ identifier: "Accepted" })
+/** The reply to a request for a mail. */
+export const Nothing = Schema.Struct({}).annotate({ identifier: "Accepted" })
 const accepted = { status: 202, json: {} }
 
 /** Beyond the limit of the mailbox nothing is sent, silently. */

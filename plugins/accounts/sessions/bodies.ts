@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { atMostCharacters } from "../../../core/index.ts"
+import { atMostCharacters, optional } from "../../../core/index.ts"
 import { parseEmail } from "../email.ts"
 import { isUsablePassword, usablePasswordRule } from "../passwords.ts"
 import { AccountReply } from "../to-account.ts"
@@ -23,7 +23,13 @@ export const SignupBody = Schema.Struct({ email: Email, password: NewPassword })
 })
 export type SignupBody = typeof SignupBody.Type
 
-export const LoginBody = Schema.Struct({ email: Email, password: AnyPassword }).annotate({
+export const LoginBody = Schema.Struct({
+  email: Email,
+  password: AnyPassword,
+  code: optional(Schema.String.check(atMostCharacters(40))).annotate({
+    description: "Of the authenticator app, or a recovery code, where the account asks for one.",
+  }),
+}).annotate({
   identifier: "LoginRequest",
 })
 export type LoginBody = typeof LoginBody.Type
@@ -33,6 +39,13 @@ export const VerifyBody = Schema.Struct({ token: MailToken }).annotate({
 })
 export type VerifyBody = typeof VerifyBody.Type
 
+export const VerifyReply = Schema.Struct({
+  ...AccountReply.fields,
+  already_verified: optional(Schema.Boolean).annotate({
+    description: "True when an earlier link had confirmed the address.",
+  }),
+}).annotate({ identifier: "VerifiedAccount" })
+
 export const ForgotBody = Schema.Struct({ email: Email }).annotate({ identifier: "ForgotRequest" })
 export type ForgotBody = typeof ForgotBody.Type
 
@@ -40,6 +53,23 @@ export const ResetBody = Schema.Struct({ token: MailToken, password: NewPassword
   identifier: "ResetRequest",
 })
 export type ResetBody = typeof ResetBody.Type
+
+/** `current_password`: asked again, so that a session left open is not enough. */
+export const PasswordBody = Schema.Struct({
+  current_password: AnyPassword,
+  password: NewPassword,
+}).annotate({ identifier: "ChangePasswordRequest" })
+export type PasswordBody = typeof PasswordBody.Type
+
+export const EmailBody = Schema.Struct({ current_password: AnyPassword, email: Email }).annotate({
+  identifier: "ChangeEmailRequest",
+})
+export type EmailBody = typeof EmailBody.Type
+
+export const PasswordAgain = Schema.Struct({ current_password: AnyPassword }).annotate({
+  identifier: "PasswordAgain",
+})
+export type PasswordAgain = typeof PasswordAgain.Type
 
 export const LoginReply = Schema.Struct({
   token: Schema.String.annotate({

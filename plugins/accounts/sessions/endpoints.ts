@@ -1,13 +1,20 @@
 import { Effect } from "effect"
 import { defineEndpoint, type Endpoint, freePlan, type WhenStarted } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
+import { lowBalanceEndpoint } from "../low-balance/endpoint.ts"
 import { AccountReply } from "../to-account.ts"
+import { topUpEndpoint } from "../top-ups/endpoint.ts"
+import { twoFactorEndpoints } from "../two-factor/endpoints.ts"
 import { forgotEndpoint, resendEndpoint } from "./ask-for-mail.ts"
+import { confirmEmailEndpoint, emailEndpoint } from "./change-email.ts"
+import { endSessionsEndpoint, passwordEndpoint } from "./change-password.ts"
+import { deleteAccountEndpoint } from "./delete-account.ts"
 import { loginEndpoint } from "./login.ts"
 import { resetEndpoint } from "./reset.ts"
 import { ownAccount, showAccount } from "./show-account.ts"
 import { signupEndpoint } from "./signup.ts"
 import { verifyEmailEndpoint } from "./verify-email.ts"
+import { watchEndpoint } from "./watch-account.ts"
 
 const meEndpoint = (started: WhenStarted<AccountsDeps>) =>
   defineEndpoint({
@@ -35,4 +42,13 @@ export const sessionEndpoints = (started: WhenStarted<AccountsDeps>): readonly E
   resetEndpoint(started),
   resendEndpoint(started),
   meEndpoint(started),
+  watchEndpoint(started),
+  passwordEndpoint(started),
+  endSessionsEndpoint(started),
+  emailEndpoint(started),
+  confirmEmailEndpoint(started),
+  deleteAccountEndpoint(started),
+  ...twoFactorEndpoints(started),
+  lowBalanceEndpoint(started),
+  topUpEndpoint(started),
 ]

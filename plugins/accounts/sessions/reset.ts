@@ -22,7 +22,7 @@ import { showAccount } from "./show-account.ts"
  * Somebody who signed up with a foreign address may have made keys; once its owner takes the
  * account over, these must not spend the owner's money.
  */
-const revokeKeys = (
+export const revokeKeys = (
   deps: AccountsDeps,
   account: string,
   tx: Transaction,

@@ -30,6 +30,8 @@ describe("sign-up", () => {
       role: "user",
       email_verified: false,
       suspended: false,
+      two_factor: false,
+      low_balance_idr: null,
       balance_idr: 50_000,
       held_idr: 0,
       created_at: Math.floor(fixture.clock.nowMs() / 1000),
@@ -49,19 +51,33 @@ describe("sign-up", () => {
     expect(verified).toMatchObject({ status: 200 })
     expect(verified.json).toEqual({ ...account, email_verified: true })
     expect(await accounts.post("verify-email", { token })).toMatchObject({
-      status: 400,
-      json: { code: "invalid_request_error", param: "token" },
+      status: 200,
+      json: { email: "ada.l@example.com", email_verified: true, already_verified: true },
     })
     expect(
       (await fixture.auditOf(answer.json.id)).map(({ actor, action }) => ({ actor, action })),
     ).toEqual([
       { actor: answer.json.id, action: "account.signup" },
       { actor: answer.json.id, action: "account.verify" },
-      { actor: "anonymous", action: "token.refuse" },
     ])
     expect(JSON.stringify(await fixture.auditOf(answer.json.id))).not.toMatch(
       new RegExp(`${password}|${token}|argon2`),
     )
+  })
+
+  it("takes a link twice only while it would be valid, and only for what it was mailed for", async () => {
+    const { email } = await accounts.signUp({ verified: true })
+    const token = fixture.mailedToken(email, "verify")
+    const again = () => accounts.post("verify-email", { token })
+    expect((await again()).json.already_verified).toBe(undefined)
+    expect(await again()).toMatchObject({ status: 200, json: { already_verified: true } })
+    await accounts.post("forgot", { email })
+    await fixture.idle()
+    const reset = fixture.mailedToken(email, "reset")
+    await accounts.post("reset", { token: reset, password })
+    expect((await accounts.post("verify-email", { token: reset })).status).toBe(400)
+    fixture.clock.advance(48 * 3_600_000)
+    expect(await again()).toMatchObject({ status: 400, json: { param: "token" } })
   })
 
   it("answers alike when the e-mail has an account, which stays as it is and gets a mail", async () => {

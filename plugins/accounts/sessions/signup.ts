@@ -18,6 +18,7 @@ import { hashPassword } from "../passwords.ts"
 import { amountOf } from "../settings.ts"
 import type { AccountTable } from "../tables.ts"
 import { AccountReply, toAccount } from "../to-account.ts"
+import { withoutTwoFactors } from "../two-factor/second-factor.ts"
 import { emailOf, SignupBody } from "./bodies.ts"
 
 /** Grants the credit of a new account and mails the link. */
@@ -73,11 +74,15 @@ const signUp = (deps: AccountsDeps, { body, client }: Call<SignupBody>) =>
     const password_hash = yield* hashPassword(body.password)
     const locale = chooseLocale(client?.languages, settings.locale)
     const blank = {
+      ...withoutTwoFactors,
+      low_balance_micros: null,
+      low_balance_mailed_at: null,
       role: "user",
       is_first: false,
       verified_at: null,
       suspended_at: null,
       session_epoch: 1,
+      deleted_at: null,
     } as const
     const row = {
       ...blank,

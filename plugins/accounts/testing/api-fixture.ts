@@ -9,6 +9,7 @@ import {
   makeIds,
   makeStarted,
 } from "../../../core/index.ts"
+import { makeSecrets } from "../../../runtime/services/secrets.ts"
 import { askerOf } from "../../../testing/api.ts"
 import {
   type CallPathFixture,
@@ -132,6 +133,7 @@ export const openApiFixture = async (settings: Json = {}) => {
         database,
         billing: fake.billing,
         signer: fakeSigner(),
+        secrets: makeSecrets("test"),
         mailer: fakeMailer(),
         clock: fake.clock,
         ids: makeIds(fake.clock.nowMs),
@@ -146,6 +148,7 @@ export const openApiFixture = async (settings: Json = {}) => {
       },
       settings: Schema.decodeUnknownSync(Settings)(settings),
       endpoints: () => endpoints,
+      models: () => ["svc-lyt", "svc-gt"],
     }).pipe(Scope.provide(scope)),
   )
   started.set(deps)

@@ -12,6 +12,7 @@ import {
   type Strings,
   statusOf,
 } from "../../../core/index.ts"
+import { makeSecrets } from "../../../runtime/services/secrets.ts"
 import { routeOf } from "../../../testing/api.ts"
 import { callPathFixture, fakeBilling, fakeMailer, fakeSigner } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
@@ -26,6 +27,7 @@ export interface Asking {
   readonly token?: string
   readonly address?: string
   readonly languages?: string
+  readonly signature?: string
 }
 
 export interface Answered {
@@ -61,6 +63,7 @@ export const openSessionFixture = async (input: Json = {}) => {
       database,
       billing,
       signer,
+      secrets: makeSecrets("test"),
       mailer,
       clock: base.clock,
       ids: makeIds(base.clock.nowMs),
@@ -68,6 +71,7 @@ export const openSessionFixture = async (input: Json = {}) => {
       deployment,
       settings,
       endpoints: () => ends,
+      models: () => ["svc-lyt", "svc-gt"],
     }
     return Effect.runPromise(makeAccountsDeps(parts).pipe(Scope.provide(scope)))
   }
@@ -81,7 +85,7 @@ export const openSessionFixture = async (input: Json = {}) => {
       method: Endpoint["method"],
       path: string,
       body?: Json,
-      { token, address = "192.0.2.1", languages }: Asking = {},
+      { token, address = "192.0.2.1", languages, signature }: Asking = {},
     ): Promise<Answered> => {
       const { endpoint } = routeOf(endpoints, `${method} ${path}`)
       const signedIn: Caller | Answered | undefined =
@@ -99,7 +103,10 @@ export const openSessionFixture = async (input: Json = {}) => {
               ),
             )
       if (signedIn && "json" in signedIn) return signedIn
-      return callPath.ask(endpoint, body, { caller: signedIn, client: { address, languages } })
+      return callPath.ask(endpoint, body, {
+        caller: signedIn,
+        client: { address, languages, signature },
+      })
     }
   }
   const deps = await start(base.database)
@@ -131,7 +138,7 @@ export const openSessionFixture = async (input: Json = {}) => {
       return { deps: again, ask: askOf(again) }
     },
     /** The newest token that was mailed to the address. */
-    mailedToken: (to: string, purpose: "verify" | "reset"): string => {
+    mailedToken: (to: string, purpose: "verify" | "reset" | "email"): string => {
       const texts = mailer.sent
         .filter((mail) => mail.to === to)
         .map((mail) => new RegExp(`#${purpose}=([\\w-]{43})`).exec(mail.text)?.[1])
