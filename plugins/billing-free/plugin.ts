@@ -1,15 +1,13 @@
 import { Effect, Schema } from "effect"
-import { definePlugin, provide, resolve, Tokens } from "../../core/index.ts"
+import { definePlugin, provide, resolve, setting, Tokens } from "../../core/index.ts"
 import { makeFreeBilling } from "./free-billing.ts"
 
 const Settings = Schema.Struct({
-  /**
-   * Most keys in memory. Beyond it the key that was idle longest is dropped, and its counts start
-   * again at zero.
-   */
-  maxKeys: Schema.Int.check(Schema.isGreaterThan(0))
-    .annotate({ default: 10_000 })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(10_000))),
+  maxKeys: setting(
+    Schema.Int.check(Schema.isGreaterThan(0)),
+    10_000,
+    "Most keys in memory. Beyond it the key that was idle longest is dropped, and its counts start again at zero.",
+  ),
 })
 
 export const plugin = definePlugin({

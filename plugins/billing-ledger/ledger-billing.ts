@@ -8,6 +8,8 @@ import {
   type Log,
   type Metrics,
   type PortError,
+  type Refusal,
+  type RefusedRequest,
   type Settlement,
   type Transaction,
 } from "../../core/index.ts"
@@ -17,6 +19,7 @@ import { type InDoubtCalls, makeInDoubtCalls } from "./in-doubt-calls.ts"
 import { type JournalFirst, makeJournalFirst } from "./journal-first.ts"
 import { type KeptSettlements, makeKeptSettlements } from "./kept-settlements.ts"
 import { type LostHolds, makeLostHolds } from "./lost-holds.ts"
+import { makeRefusedCalls, refusedByLimit, refusedRequest } from "./refused-calls.ts"
 import { makeRefusedRequests } from "./refused-requests.ts"
 import type { Settings } from "./settings.ts"
 import type { SettlementJournal } from "./settlement-journal.ts"
@@ -40,8 +43,10 @@ export interface LedgerBillingDeps {
 export interface LedgerBilling extends Billing {
   /** Closes in-doubt calls that are due; what the database can't take is kept, as any settlement. */
   readonly closeInDoubt: Effect.Effect<void, PortError>
-  /** Writes down what `noteRefused` has counted. */
+  /** Writes down what `noteRefused` has counted, and some of it for the call log. */
   readonly flushRefused: Effect.Effect<void, PortError>
+  /** Deletes what the call log keeps no longer; returns the number of rows. */
+  readonly sweepRefused: Effect.Effect<number, PortError>
   /** Ends when the database has all settlements that succeeded before. */
   readonly drained: Effect.Effect<void>
   /** The settlements that the database could not take yet. */
@@ -181,6 +186,23 @@ const makeSettling = (
   return { kept, settleOne, first, drained: first?.drained ?? Effect.void }
 }
 
+/** Counts refused requests by the hour, and keeps some of them for the call log. */
+const makeRefusals = ({ database, clock }: LedgerBillingDeps) => {
+  const counts = makeRefusedRequests(database, clock, maxRefusedRows)
+  const log = makeRefusedCalls(database, clock)
+  return {
+    flush: Effect.andThen(counts.flush, log.flush),
+    sweep: log.sweep,
+    note: (request: RefusedRequest) => {
+      counts.note(request)
+      log.note(refusedRequest(request))
+    },
+    noteLimit: (request: AdmitRequest, reason: Refusal["reason"]) => {
+      if (request.counts === "all") log.note(refusedByLimit(request, reason))
+    },
+  }
+}
+
 /**
  * Billing on PostgreSQL. An admission or a settlement is one statement; concurrent ones share a
  * statement.
@@ -190,12 +212,11 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const statements = makeStatements(deps.database)
   const inDoubt = makeInDoubtCalls(maxInDoubt)
   const answer = toPortAnswer(deps.metrics)
-  const refused = makeRefusedRequests(deps.database, clock, maxRefusedRows)
+  const refusals = makeRefusals(deps)
   const holds = makeLostHolds(statements, deps.replica, deps.log)
   const isBehind = (id: string) => first?.has(id) === true
   const { admissions, settlements } = makeGroups(deps, statements, holds, inDoubt, isBehind)
-  const settling = makeSettling(deps, settlements.submit, inDoubt)
-  const { kept, settleOne, first, drained } = settling
+  const { kept, settleOne, first, drained } = makeSettling(deps, settlements.submit, inDoubt)
   // a transaction may hold the lock that a settlement waits for
   const drainedFor = (tx: Transaction | undefined) => (tx ? Effect.void : drained)
 
@@ -219,13 +240,15 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   return {
     closeInDoubt: Effect.suspend(() => settle(inDoubt.take(clock.nowMs(), inDoubtPerTurn))),
     kept,
-    flushRefused: refused.flush,
+    flushRefused: refusals.flush,
+    sweepRefused: refusals.sweep,
     drained,
-    noteRefused: refused.note,
+    noteRefused: refusals.note,
     idle: Effect.andThen(admissions.idle, Effect.andThen(drained, settlements.idle)),
     admit: (request) =>
       Effect.flatMap(admit(request), (verdict) => {
         if (!verdict.refused) holds.admitted(request)
+        else refusals.noteLimit(request, verdict.refused.reason)
         return answer(request, verdict)
       }),
     settle,

@@ -20,6 +20,7 @@ const installed: Readonly<Record<string, readonly [keyof typeof migrations, stri
   "close.sql": ["005-evidence", "cb61a6936d44"],
   "lock.sql": ["003-functions", "0d659d024bd6"],
   "refusals.sql": ["004-refusals", "20fd7e523eb1"],
+  "refused-calls.sql": ["006-refused-calls", "f27f3f234236"],
   "settle.sql": ["003-functions", "fb4680cf7d85"],
   "tables.sql": ["001-ledger", "bc08b853f8ff"],
   "types.sql": ["001-ledger", "42273306be33"],

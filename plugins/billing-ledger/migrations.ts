@@ -49,4 +49,5 @@ export const migrations: Migrations = {
       await runFiles(db, ["close"])
     },
   },
+  "006-refused-calls": { up: (db) => runFiles(db, ["refused-calls"]) },
 }

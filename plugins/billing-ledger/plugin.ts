@@ -12,6 +12,7 @@ import {
 } from "../../core/index.ts"
 import { ledgerCheck } from "./check/ledger-check.ts"
 import { usageCheck } from "./check/usage-check.ts"
+import { callsEndpoint } from "./dashboard/calls-endpoint.ts"
 import { ledgerEndpoint } from "./dashboard/ledger-endpoint.ts"
 import { usageEndpoint } from "./dashboard/usage-endpoint.ts"
 import type { LedgerDeps } from "./deps.ts"
@@ -57,6 +58,7 @@ export const plugin = definePlugin({
         for (const endpoint of [
           usageEndpoint(started.get),
           ledgerEndpoint(started.get),
+          callsEndpoint(started.get),
           keyReceiptEndpoint(started.get),
           sessionReceiptEndpoint(started.get),
         ])

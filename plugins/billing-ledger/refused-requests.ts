@@ -16,7 +16,7 @@ interface Row {
 
 export interface RefusedRequests {
   /** Counts in memory: a client that sends nonsense costs no statement. */
-  note(request: RefusedRequest): void
+  note(request: Pick<RefusedRequest, "caller" | "endpoint" | "model">): void
   /** Writes the counts down, in one statement; what can't be written is kept. */
   readonly flush: Effect.Effect<void, PortError>
 }

@@ -1,34 +1,27 @@
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import { setting } from "../../core/index.ts"
 
-const positive = (fallback: number) =>
-  Schema.Int.check(Schema.isGreaterThan(0))
-    .annotate({ default: fallback })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(fallback)))
+const positive = (fallback: number, description: string) =>
+  setting(Schema.Int.check(Schema.isGreaterThan(0)), fallback, description)
 
 export const Settings = Schema.Struct({
-  /**
-   * When a reply may leave: after its settlement is in the database, or as soon as it is in the
-   * journal on this server's disk, a few milliseconds before that. There it survives a kill -9 and a
-   * restart, but not a loss of power, which is the operator's loss.
-   */
-  replyAfter: Schema.Literals(["database", "journal"])
-    .annotate({ default: "database" })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed("database" as const))),
-  /** Most calls in one statement. */
-  maxGathered: positive(128),
-  /**
-   * Most statements at once, for admissions and for settlements each. More than one wait for each
-   * other's locks and form smaller groups: two were measured at a fifth fewer calls per second.
-   */
-  maxInFlight: positive(1),
-  /** Most calls that wait for the database; further ones are refused. */
-  maxWaiting: positive(10_000),
-  /** How often this replica renews its lease. */
-  heartbeatMs: positive(5_000),
-  /** A replica that has not renewed its lease for this long is dead: its open calls expire. */
-  leaseMs: positive(30_000),
-  /** How often each replica expires the calls of dead replicas. */
-  sweepMs: positive(10_000),
+  replyAfter: setting(
+    Schema.Literals(["database", "journal"]),
+    "database",
+    "When a reply may leave: after its settlement is in the database, or as soon as it is in the journal on this server's disk, a few milliseconds before that. There it survives a kill -9 and a restart, but not a loss of power, which is the operator's loss.",
+  ),
+  maxGathered: positive(128, "Most calls in one statement."),
+  maxInFlight: positive(
+    1,
+    "Most statements at once, for admissions and for settlements each. More than one wait for each other's locks and form smaller groups: two were measured at a fifth fewer calls per second.",
+  ),
+  maxWaiting: positive(10_000, "Most calls that wait for the database; further ones are refused."),
+  heartbeatMs: positive(5_000, "How often this replica renews its lease."),
+  leaseMs: positive(
+    30_000,
+    "A replica that has not renewed its lease for this long is dead: its open calls expire. At least twice `heartbeatMs`.",
+  ),
+  sweepMs: positive(10_000, "How often each replica expires the calls of dead replicas."),
 }).check(
   Schema.makeFilter(
     (settings) =>

@@ -45,6 +45,7 @@ it("gives an old database the functions of a new one", async () => {
     "003-functions",
     "004-refusals",
     "005-evidence",
+    "006-refused-calls",
   ])
   await run(fresh.database.migrate("billing-ledger", migrations))
   const after = await functionsOf(fresh.database)

@@ -99,6 +99,7 @@ export const keepUp = (
       },
       billing.closeInDoubt.pipe(
         Effect.andThen(billing.flushRefused),
+        Effect.andThen(billing.sweepRefused),
         Effect.andThen(takeOver),
         Effect.andThen(sweep),
       ),

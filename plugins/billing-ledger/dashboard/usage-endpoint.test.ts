@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Endpoint } from "../../../core/index.ts"
+import { apiError, type Endpoint } from "../../../core/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
 import { runs } from "../../../testing/property.ts"
 import { openTestLedger, type Spent, type TestLedger } from "../testing/ledger.ts"
@@ -202,7 +202,10 @@ describe("GET /dashboard/usage", () => {
   it("counts what was refused before it was a call as an error, by its hour", async () => {
     const caller = { ...ledger.session("acct_7"), keyId: "key_7" }
     const note = (endpoint: string, model?: string) =>
-      ledger.billing.noteRefused?.({ caller, endpoint, model })
+      ledger.billing.noteRefused?.({
+        ...{ caller, endpoint, model, requestId: "req" },
+        error: apiError("model_not_found"),
+      })
     for (let n = 0; n < 1_000; n++) note("chat.completions", "m")
     note("embeddings")
     const asAdmin = async (query: Record<string, string>) =>
