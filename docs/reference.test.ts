@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs"
 import { expect, test } from "vitest"
 import { errorsPage, eventsIn, eventsPage, loggedEvents } from "./reference.ts"
+import { troubleshootingPage } from "./troubleshooting-page.ts"
 
 const page = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8")
 
-test("docs/events.md and docs/errors.md are what the sources say (npm run docs)", () => {
+test("docs/events.md, docs/errors.md and docs/troubleshooting.md are what the sources say (npm run docs)", () => {
   expect(page("./events.md")).toBe(eventsPage())
   expect(page("./errors.md")).toBe(errorsPage())
+  expect(page("./troubleshooting.md")).toBe(troubleshootingPage())
 })
 
 test("an event is logged at one place only, and is named <noun>.<what_happened>", () => {
