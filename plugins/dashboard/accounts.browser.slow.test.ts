@@ -79,11 +79,10 @@ describe.skipIf(!installedChromium)(
 
       await fill({ Password: "a long password" })
       await press("Create account")
-      await said(`Check your mail: we wrote to ${email}`)
-      const [first] = await mailedLinks(platform, email, "verify")
-
-      await signIn(email, "a long password")
+      // the new account is signed in at once
+      await heading("Overview")
       await said(/not confirmed yet/)
+      const [first] = await mailedLinks(platform, email, "verify")
       await press("Send the mail again")
       await said("Check your mail: a new link is on its way.")
       // mails of the same moment may be in any order
@@ -99,14 +98,32 @@ describe.skipIf(!installedChromium)(
       await page.goto(second!)
       await said(`${email} is confirmed. Your keys work now.`)
       expect(await address()).toBe(`${platform.url}/dashboard#verify`)
+      await page.goto("about:blank")
+      await page.goto(second!)
+      await said(`${email} is already confirmed. Your keys work.`)
       // the token is in no entry of the history either
       await page.goBack()
       await page.goForward()
       expect(await address()).not.toContain(second!.split("=")[1]!)
       await page.getByRole("link", { name: "Overview", exact: true }).first().click()
       await heading("Overview")
-      await said("Rp\u00a050.000")
+      await said("Rp\u00a050,000")
       expect(await page.getByText(/not confirmed yet/).count()).toBe(0)
+    })
+
+    it("sign-up with an address that has an account says only that a mail was sent", async () => {
+      await newAccount("ann@example.com", "a long password")
+      await open("#sign-up")
+      await page.getByRole("button", { name: "ID", exact: false }).first().click()
+      await fill({ Email: "ann@example.com", "Kata sandi": "short" })
+      await press("Buat akun")
+      await page.locator(".refusal", { hasText: "8 sampai 200 karakter" }).waitFor()
+      await fill({ "Kata sandi": "quite another password" })
+      await press("Buat akun")
+      await said("ann@example.com")
+      expect(await page.evaluate<string>("localStorage.getItem('rakit.session')")).toBe(null)
+      await page.getByRole("link", { name: "Dokumentasi" }).click()
+      await page.waitForURL(`${platform.url}/docs`)
     })
 
     it("a wrong password and an unknown address get the same words", async () => {
@@ -155,6 +172,49 @@ describe.skipIf(!installedChromium)(
       // the route before the end of the session does not matter: sign-in was opened by its own
       // address
       await heading("Overview")
+    })
+
+    it("the account page changes password and address, and deletes the account", async () => {
+      const email = "kim@example.com"
+      await newAccount(email, "the old password")
+      await signIn(email, "the old password")
+      await heading("Overview")
+      await page.getByRole("link", { name: "Account", exact: true }).click()
+      await heading("Account")
+      const part = (name: string) => page.getByRole("form", { name, exact: true })
+      const write = async (name: string, fields: Record<string, string>, button: string) => {
+        for (const [label, text] of Object.entries(fields))
+          await part(name).getByLabel(label, { exact: true }).fill(text)
+        await part(name).getByRole("button", { name: button, exact: true }).click()
+      }
+      const passwords = { "Current password": "wrong", "New password": "the new password" }
+      await write("Change the password", passwords, "Save")
+      await page.locator(".refusal", { hasText: "This is not the account's password." }).waitFor()
+      const right = { ...passwords, "Current password": "the old password" }
+      await write("Change the password", right, "Save")
+      await said("Your password was changed, and all other sessions have ended.")
+      const again = { "Current password": "the new password" }
+      await write("Sessions", again, "End all other sessions")
+      await said("All other sessions have ended.")
+
+      const next = "kim.new@example.com"
+      const address = { "New e-mail address": next, "Current password": "the new password" }
+      await write("E-mail address", address, "Send the link")
+      await said(`Check your mail: we wrote to ${next}.`)
+      const [link] = await mailedLinks(platform, next, "email")
+      await page.goto(link!)
+      await said(`${next} is confirmed.`)
+      expect(await page.evaluate<string>("location.hash")).toBe("#email")
+
+      await page.getByRole("link", { name: "Account", exact: true }).click()
+      await heading("Account")
+      await press("Delete the account")
+      const dialog = page.getByRole("dialog")
+      await dialog.getByLabel("Current password").fill("the new password")
+      await dialog.getByRole("button", { name: "Delete the account" }).click()
+      await said("Your account was deleted.")
+      await signIn(next, "the new password")
+      await page.locator(".notice.bad", { hasText: "password is wrong" }).waitFor()
     })
 
     it("a mailed link opened where the page is open already is taken as well", async () => {

@@ -1,9 +1,6 @@
 import { createHash } from "node:crypto"
-import { existsSync, readFileSync } from "node:fs"
-import { createRequire } from "node:module"
-import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { ownFiles, packageFiles, packageStyle } from "./asset-list.ts"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { bundled } from "./bundle.ts"
 
 export interface Asset {
   readonly mediaType: string
@@ -12,14 +9,6 @@ export interface Asset {
 }
 
 export const assetRoot = "/dashboard/assets"
-
-/** The page's files are stored beside the sources; the compiler does not copy them to `dist/`. */
-const folderOf = (name: string): string => {
-  const beside = fileURLToPath(new URL(name, import.meta.url))
-  return existsSync(beside)
-    ? beside
-    : fileURLToPath(new URL(`../../../plugins/dashboard/${name}`, import.meta.url))
-}
 
 const mediaTypes: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
@@ -39,33 +28,17 @@ export const makeAsset = (name: string, bytes: Uint8Array): Asset => ({
   etag: `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`,
 })
 
-/** Source maps are not served, so nothing may request them. */
-const withoutSourceMap = (text: string): string =>
-  text.replace(/\n?\/\/# sourceMappingURL=\S+\s*$/, "\n")
-
-const packageSources = (): Readonly<Record<string, string>> => {
-  const { resolve } = createRequire(import.meta.url)
-  return {
-    [packageFiles.preact]: resolve("preact"),
-    [packageFiles["preact/hooks"]]: resolve("preact/hooks"),
-    // `require` resolves to the build for Node; the ES module is beside it
-    [packageFiles.htm]: join(dirname(resolve("htm")), "htm.module.js"),
-    [packageFiles.uplot]: resolve("uplot/dist/uPlot.esm.js"),
-    [packageStyle]: resolve("uplot/dist/uPlot.min.css"),
-  }
+/** What the build wrote beside the compiled plugin. */
+const written = (): ReadonlyMap<string, Uint8Array> | undefined => {
+  const folder = new URL("web/", import.meta.url)
+  const isCompiled = import.meta.url.endsWith(".js") && existsSync(folder)
+  if (!isCompiled) return undefined
+  return new Map(readdirSync(folder).map((name) => [name, readFileSync(new URL(name, folder))]))
 }
 
 /**
- * Reads everything that is served below `assetRoot`, by name. Later changes on disk are not served.
+ * Reads everything that is served below `assetRoot`, by name. Sources that run without a build are
+ * bundled here. Later changes on disk are not served.
  */
-export const loadAssets = (): ReadonlyMap<string, Asset> => {
-  const folder = folderOf("web/")
-  const own = ownFiles.map(
-    (name) => [name, makeAsset(name, readFileSync(join(folder, name)))] as const,
-  )
-  const packages = Object.entries(packageSources()).map(
-    ([name, path]) =>
-      [name, makeAsset(name, Buffer.from(withoutSourceMap(readFileSync(path, "utf8"))))] as const,
-  )
-  return new Map([...own, ...packages])
-}
+export const loadAssets = (): ReadonlyMap<string, Asset> =>
+  new Map([...(written() ?? bundled())].map(([name, bytes]) => [name, makeAsset(name, bytes)]))

@@ -8,15 +8,17 @@ const headers = {
   "content-security-policy": contentSecurityPolicy,
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
-  // cached, but revalidated each time: a new version of the server has its own page
-  "cache-control": "no-cache",
 }
+// revalidated each time: a new version of the server has its own page
+const revalidated = "no-cache"
+// a name has the hash of its bytes
+const forever = "public, max-age=31536000, immutable"
 
-const planOf = ({ bytes, etag, mediaType }: Asset): Plan => ({
+const planOf = ({ bytes, etag, mediaType }: Asset, caching: string): Plan => ({
   bound: {},
   run: Effect.succeed({
     status: 200,
-    headers: { ...headers, etag },
+    headers: { ...headers, "cache-control": caching, etag },
     mediaType,
     bytes: Stream.make(bytes),
     shared: bytes,
@@ -32,7 +34,7 @@ export const makePageEndpoint = (page: Asset): Endpoint =>
     summary: "The dashboard: one page.",
     path: "/dashboard",
     mediaTypes: ["text/html"],
-    plan: () => Effect.succeed(planOf(page)),
+    plan: () => Effect.succeed(planOf(page, revalidated)),
   })
 
 export const makeAssetsEndpoint = (assets: ReadonlyMap<string, Asset>): Endpoint =>
@@ -41,12 +43,11 @@ export const makeAssetsEndpoint = (assets: ReadonlyMap<string, Asset>): Endpoint
     id: "dashboard.assets",
     summary: "Scripts and styles of the dashboard.",
     path: `${assetRoot}/{file}`,
-    aliases: [`${assetRoot}/{folder}/{file}`],
     mediaTypes: assetTypes,
-    plan: ({ params: { folder, file } }) => {
-      const asset = assets.get(folder === undefined ? (file ?? "") : `${folder}/${file}`)
+    plan: ({ params }) => {
+      const asset = assets.get(params.file ?? "")
       return asset
-        ? Effect.succeed(planOf(asset))
+        ? Effect.succeed(planOf(asset, forever))
         : Effect.fail(apiError("not_found", "There is no such file."))
     },
   })

@@ -1,11 +1,12 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import { displayRupiah, rupiahNumber } from "../../core/index.ts"
 import { webModule } from "./testing/web-module.ts"
 
 const { takeMailToken, routeOf } = await webModule("route.js")
 const { seriesOf, stackOf } = await webModule("parts/chart-data.js")
 const { eventsOf } = await webModule("events.js")
-const { daysBetween, rupiah } = await webModule("format.js")
+const { daysBetween, exactMoney, money } = await webModule("format.js")
 const { limitsOf } = await webModule("views/key-form.js")
 
 describe("a mailed link", () => {
@@ -117,10 +118,33 @@ it("events come whole, however the bytes are cut", async () => {
   )
 })
 
-it("amounts are exact", () => {
+it.each([
+  ["0", "Rp 0", "Rp 0"],
+  ["50000", "Rp 50,000", "Rp 50.000"],
+  ["9231.499999", "Rp 9,231", "Rp 9.231"],
+  ["-1234.5", "-Rp 1,235", "-Rp 1.235"],
+  ["750", "Rp 750.00", "Rp 750,00"],
+  ["0.024", "Rp 0.0240", "Rp 0,0240"],
+  ["0.000012", "Rp 0.000012", "Rp 0,000012"],
+])("%s rupiah has decimals by its size, in the reader's form", (text, english, indonesian) => {
+  const shown = ["en", "id"].map((language) => money(Number(text), language))
+  expect(shown.map((one) => one.replaceAll("\u00a0", " "))).toEqual([english, indonesian])
+})
+
+it("the command line writes amounts as the English page does", () => {
+  fc.assert(
+    fc.property(
+      fc.bigInt({ min: -(10n ** 13n), max: 10n ** 13n }),
+      (micros) =>
+        displayRupiah(micros) === money(rupiahNumber(micros), "en").replaceAll("\u00a0", " "),
+    ),
+  )
+})
+
+it("an exact amount has all its millionths", () => {
   expect(
     ["50000", "0.000001", "-1234.5", "0.024"].map((text) =>
-      rupiah(Number(text)).replaceAll("\u00a0", " "),
+      exactMoney(Number(text), "id").replaceAll("\u00a0", " "),
     ),
   ).toEqual(["Rp 50.000", "Rp 0,000001", "-Rp 1.234,5", "Rp 0,024"])
 })

@@ -14,8 +14,9 @@ export const plugin = definePlugin({
   provides: [Tokens.endpoints],
   create: () => ({
     register: (container) => {
-      provide(container, Tokens.endpoints, makePageEndpoint(makePage()))
-      provide(container, Tokens.endpoints, makeAssetsEndpoint(loadAssets()))
+      const assets = loadAssets()
+      provide(container, Tokens.endpoints, makePageEndpoint(makePage(assets)))
+      provide(container, Tokens.endpoints, makeAssetsEndpoint(assets))
     },
   }),
 })

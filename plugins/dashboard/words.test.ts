@@ -1,14 +1,16 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { loadAssets } from "./assets.ts"
 import { webModule } from "./testing/web-module.ts"
 
 const { en } = await webModule("words/en.js")
 const { id } = await webModule("words/id.js")
 const { makeLanguage, translate } = await webModule("language.js")
 
-const sources = [...loadAssets()]
-  .filter(([name]) => /^(views\/|parts\/|[\w-]+\.js$)/.test(name))
-  .map(([, { bytes }]) => Buffer.from(bytes).toString("utf8"))
+const web = join(import.meta.dirname, "web")
+const sources = readdirSync(web, { recursive: true, encoding: "utf8" })
+  .filter((name) => /^(views\/|parts\/)?[\w-]+\.js$/.test(name))
+  .map((name) => readFileSync(join(web, name), "utf8"))
 const blanks = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort()
 
 /** The keys in the sources, and the prefixes of computed ones. */

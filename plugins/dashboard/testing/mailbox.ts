@@ -15,7 +15,7 @@ const read = async (folder: string): Promise<readonly Email[]> => {
 export const mailedLinks = (
   platform: Platform,
   email: string,
-  purpose: "verify" | "reset",
+  purpose: "verify" | "reset" | "email",
   count = 1,
 ): Promise<readonly string[]> =>
   vi.waitFor(

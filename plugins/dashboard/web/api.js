@@ -31,20 +31,21 @@ const addressOf = (path, query = {}) => {
 
 /** Calls the API with the session's token. */
 export const makeApi = ({ session, language }) => {
-  const headersOf = ({ body, token, idempotencyKey }) => ({
+  const headersOf = ({ body, token, idempotencyKey, headers }) => ({
     "accept-language": language.get(),
     ...(token && { authorization: `Bearer ${token}` }),
     ...(body !== undefined && { "content-type": "application/json" }),
     ...(idempotencyKey && { "idempotency-key": idempotencyKey }),
+    ...headers,
   })
 
   /** `key`: an API key instead of the session. */
-  const send = async (method, path, { body, query, key, idempotencyKey, signal } = {}) => {
+  const send = async (method, path, { body, query, key, idempotencyKey, headers, signal } = {}) => {
     const token = key ?? session.get().token
     const text = body === undefined ? undefined : JSON.stringify(body)
     const reply = await fetch(addressOf(path, query), {
       method,
-      headers: headersOf({ body, token, idempotencyKey }),
+      headers: headersOf({ body, token, idempotencyKey, headers }),
       body: text,
       signal,
     }).catch((cause) => {

@@ -3,7 +3,7 @@ import { useContext } from "preact/hooks"
 import { translate } from "./language.js"
 import { useStore } from "./store.js"
 
-/** The stores and functions that all views share: `{ api, session, account, language, mailToken, nowMs }`. */
+/** The stores and functions that all views share: `{ api, v1, session, account, language, live, mailToken, nowMs, after }`; `live` is the state of watch.js. */
 export const AppContext = createContext(undefined)
 
 export const useApp = () => useContext(AppContext)

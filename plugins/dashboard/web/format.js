@@ -1,16 +1,47 @@
-const rupiahFormat = new Intl.NumberFormat("id-ID", {
-  style: "currency",
-  currency: "IDR",
-  minimumFractionDigits: 0,
-  maximumFractionDigits: 6,
-})
-
-/** Formats an amount exactly: the ledger counts millionths. */
-export const rupiah = (amount) => rupiahFormat.format(amount)
-
 const localeOf = (language) => (language === "id" ? "id-ID" : "en-GB")
 
+const numbered = (value, language, least, most) =>
+  new Intl.NumberFormat(localeOf(language), {
+    minimumFractionDigits: least,
+    maximumFractionDigits: most,
+  }).format(value)
+
+const signed = (amount, text) => `${amount < 0 ? "-" : ""}Rp\u00a0${text}`
+
+/** Decimals that an amount is shown with: the larger, the fewer. */
+const decimalsOf = (size) => {
+  if (size === 0 || size >= 1000) return 0
+  if (size >= 1) return 2
+  return size >= 0.0001 ? 4 : 6
+}
+
+/** Formats an amount in rupiah for reading: `Rp 9,231`, `Rp 12.50`, `Rp 0.0240`. */
+export const money = (amount, language) => {
+  const size = Math.abs(amount)
+  const decimals = decimalsOf(size)
+  return signed(amount, numbered(size, language, decimals, decimals))
+}
+
+/** Formats an amount exactly: the ledger counts millionths. */
+export const exactMoney = (amount, language) =>
+  signed(amount, numbered(Math.abs(amount), language, 0, 6))
+
 export const count = (value, language) => new Intl.NumberFormat(localeOf(language)).format(value)
+
+/** Formats a part of a whole, from 0 to 1. */
+export const percent = (part, language) =>
+  new Intl.NumberFormat(localeOf(language), { style: "percent" }).format(part)
+
+/** Formats a size of a file. */
+export const bytes = (size, language) => {
+  const steps = ["byte", "kilobyte", "megabyte", "gigabyte"]
+  const step = Math.min(steps.length - 1, Math.floor(Math.log10(Math.max(1, size)) / 3))
+  return new Intl.NumberFormat(localeOf(language), {
+    style: "unit",
+    unit: steps[step],
+    maximumSignificantDigits: 3,
+  }).format(size / 1000 ** step)
+}
 
 export const decimal = (value, language) =>
   new Intl.NumberFormat(localeOf(language), {

@@ -20,6 +20,9 @@ export const makeLanguage = ({ persisted, preferred }) => {
   }
 }
 
+/** Returns whether there are words for the key. */
+export const hasWords = (key) => key in words.en
+
 /** Replaces each `{name}` in the text by its value. */
 export const translate = (language, key, values = {}) =>
   (words[language][key] ?? words.en[key] ?? key).replace(

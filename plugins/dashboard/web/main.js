@@ -8,6 +8,7 @@ import { takeMailToken } from "./route.js"
 import { Screen } from "./screen.js"
 import { makeSession } from "./session.js"
 import { makePersisted, makeStore } from "./store.js"
+import { makeV1 } from "./v1.js"
 
 const start = () => {
   const mailToken = makeStore(takeMailToken(location, history))
@@ -31,7 +32,11 @@ const start = () => {
   addEventListener("storage", ({ key }) => {
     if (key === null || key === "rakit.session") session.reread()
   })
-  const app = { api, session, language, mailToken, nowMs, account: makeStore(undefined) }
+  const app = {
+    ...{ api, v1: makeV1({ api, session, nowMs }), session, language, mailToken, nowMs, after },
+    account: makeStore(undefined),
+    live: makeStore("connecting"),
+  }
   render(
     html`<${AppContext.Provider} value=${app}><${Screen} /><//>`,
     document.getElementById("app"),

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks"
 
-const mailed = /^#(verify|reset)=(.+)$/
+const mailed = /^#(verify|reset|email)=(.+)$/
 
 const decoded = (text) => {
   try {

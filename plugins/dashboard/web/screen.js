@@ -6,10 +6,15 @@ import { Frame } from "./parts/frame.js"
 import { Loading, ProblemNotice } from "./parts/notice.js"
 import { useRoute } from "./route.js"
 import { useStore } from "./store.js"
+import { Account } from "./views/account.js"
 import { AccountWarnings } from "./views/account-warnings.js"
 import { Admin } from "./views/admin.js"
+import { Batches } from "./views/batches.js"
+import { Calls } from "./views/calls.js"
+import { Files } from "./views/files.js"
 import { Forgot } from "./views/forgot.js"
 import { Keys } from "./views/keys.js"
+import { Knowledge } from "./views/knowledge.js"
 import { Ledger } from "./views/ledger.js"
 import { Overview } from "./views/overview.js"
 import { Playground } from "./views/playground.js"
@@ -17,17 +22,25 @@ import { Reset } from "./views/reset.js"
 import { SignIn } from "./views/sign-in.js"
 import { SignUp } from "./views/sign-up.js"
 import { Usage } from "./views/usage.js"
-import { Verify } from "./views/verify.js"
+import { ConfirmEmail, Verify } from "./views/verify.js"
+import { Webhooks } from "./views/webhooks.js"
+import { watch } from "./watch.js"
 
 /** The routes of mailed links, signed in or not. */
-const anywhere = { verify: Verify, reset: Reset }
+const anywhere = { verify: Verify, reset: Reset, email: ConfirmEmail }
 const outside = { "sign-in": SignIn, "sign-up": SignUp, forgot: Forgot }
 const inside = {
   overview: Overview,
   keys: Keys,
   usage: Usage,
+  calls: Calls,
   ledger: Ledger,
   playground: Playground,
+  batches: Batches,
+  files: Files,
+  knowledge: Knowledge,
+  webhooks: Webhooks,
+  account: Account,
 }
 
 const routesOf = (me) => [...Object.keys(inside), ...(me.role === "admin" ? ["admin"] : [])]
@@ -38,9 +51,9 @@ const viewOf = (route, me) =>
       ? [route, inside[route]]
       : ["overview", Overview]
 
-/** The session's account, loaded again with each view: it may have spent money or been suspended meanwhile. */
+/** The session's account, loaded with each view, and again whenever the server says that it changed. */
 const useAccount = (route) => {
-  const { api, session, account } = useApp()
+  const { api, session, account, live, after } = useApp()
   const { token } = useStore(session)
   const refresh = async () => {
     const mine = session.get().token
@@ -52,10 +65,22 @@ const useAccount = (route) => {
       (problem) => show({ me: account.get()?.me, problem }),
     )
   }
-  useEffect(() => account.set(undefined), [token])
+  useEffect(() => {
+    // a session in the place of one of the same account leaves the view as it is
+    const { accountId } = session.get()
+    if (!accountId || account.get()?.me?.id !== accountId) account.set(undefined)
+  }, [token])
   useEffect(() => {
     if (token) refresh()
   }, [token, route])
+  useEffect(() => {
+    if (!token) return undefined
+    const show = ({ account: me }) => {
+      if (account.get() && session.get().token === token) account.set({ ...account.get(), me })
+    }
+    const onState = (state) => live.set(state)
+    return watch({ api, path: "/dashboard/events", onEvent: show, onState, page: document, after })
+  }, [token])
   return { token, ...useStore(account) }
 }
 

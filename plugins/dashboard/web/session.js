@@ -3,7 +3,8 @@ import { makeStore } from "./store.js"
 /**
  * The session of this browser.
  * States: out -> in (begin) -> out, with a reason: "left" (signed out), "expired" (24 h are over), "refused" (the server rejects it),
- * "changed" (a new password ended all sessions), "elsewhere" (signed out in another tab).
+ * "changed" (a new password ended all sessions), "elsewhere" (signed out in another tab),
+ * "deleted" (the account is gone).
  */
 export const makeSession = ({ persisted, nowMs, after }) => {
   const read = () => {
@@ -28,8 +29,8 @@ export const makeSession = ({ persisted, nowMs, after }) => {
 
   return {
     ...store,
-    begin: ({ token, expires_at }) => {
-      const state = { token, expiresAtMs: expires_at * 1000 }
+    begin: ({ token, expires_at, account }) => {
+      const state = { token, expiresAtMs: expires_at * 1000, accountId: account?.id }
       persisted.write(state)
       apply(state)
     },

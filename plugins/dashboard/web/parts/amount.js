@@ -1,10 +1,15 @@
 import { useText } from "../app.js"
-import { moment, rupiah } from "../format.js"
+import { exactMoney, moment, money } from "../format.js"
 import { html } from "../html.js"
 
-/** With `signed`, credits and debits look different, and not by colour alone. */
-export const Amount = ({ value, signed = false }) =>
-  html`<span class=${signed ? `amount ${value < 0 ? "out" : "in"}` : "amount"}>${signed && value > 0 ? "+" : ""}${rupiah(value)}</span>`
+/**
+ * An amount in rupiah, exact when it is pointed at. With `signed`, credits and debits look
+ * different, and not by colour alone.
+ */
+export const Amount = ({ value, signed = false }) => {
+  const { language } = useText()
+  return html`<span title=${exactMoney(value, language)} class=${signed ? `amount ${value < 0 ? "out" : "in"}` : "amount"}>${signed && value > 0 ? "+" : ""}${money(value, language)}</span>`
+}
 
 /** Shows Unix seconds; without a value, a word for never. */
 export const Moment = ({ at, never = "–" }) => {

@@ -1,12 +1,12 @@
 const mostSeries = 6
 
 /** Returns a series per group with one value per day; the smallest groups are summed up as `others`. */
-export const seriesOf = (rows, days, labelOf, others) => {
+export const seriesOf = (rows, days, labelOf, others, amountOf = ({ cost_idr }) => cost_idr) => {
   const byLabel = new Map()
   for (const row of rows) {
     const label = labelOf(row)
     const values = byLabel.get(label) ?? new Map()
-    values.set(row.day, (values.get(row.day) ?? 0) + row.cost_idr)
+    values.set(row.day, (values.get(row.day) ?? 0) + amountOf(row))
     byLabel.set(label, values)
   }
   const all = [...byLabel].map(([label, values]) => ({

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { useText } from "../app.js"
-import { day, decimal, rupiah } from "../format.js"
+import { count, day, decimal } from "../format.js"
 import { html } from "../html.js"
+import { Amount } from "./amount.js"
 import { stackOf } from "./chart-data.js"
 import { Table } from "./table.js"
 
@@ -19,7 +20,18 @@ const coloursOf = (element) => {
   }
 }
 
-const optionsOf = ({ uPlot, width, colours, series, days, language }) => {
+/** How values of a unit are written: exactly in the legend, shortly at the axis. */
+const shortly = {
+  money: (value, language) => `Rp\u00a0${decimal(value, language)}`,
+  count: decimal,
+}
+
+const Value = ({ unit, value }) => {
+  const { language } = useText()
+  return unit === "money" ? html`<${Amount} value=${value} />` : count(value, language)
+}
+
+const optionsOf = ({ uPlot, width, colours, series, days, language, unit }) => {
   const axis = {
     stroke: colours.text,
     grid: { stroke: colours.line, width: 1 },
@@ -47,7 +59,11 @@ const optionsOf = ({ uPlot, width, colours, series, days, language }) => {
         space: 64,
         incrs: [1, 2, 5, 7, 10, 14, 30, 60],
       },
-      { ...axis, values: (_, at) => at.map((value) => `Rp ${decimal(value, language)}`), size: 76 },
+      {
+        ...axis,
+        values: (_, at) => at.map((value) => shortly[unit](value, language)),
+        size: 76,
+      },
     ],
     // the highest sum is drawn first, so that the ones in front of it leave its own part visible
     series: [
@@ -66,7 +82,7 @@ const optionsOf = ({ uPlot, width, colours, series, days, language }) => {
   }
 }
 
-const draw = async (element, { series, days, language, onDay }) => {
+const draw = async (element, { series, days, language, unit, onDay }) => {
   const { default: uPlot } = await import("uplot")
   const options = optionsOf({
     uPlot,
@@ -75,6 +91,7 @@ const draw = async (element, { series, days, language, onDay }) => {
     series,
     days,
     language,
+    unit,
   })
   const plot = new uPlot(
     { ...options, hooks: { setCursor: [({ cursor }) => onDay(cursor.idx ?? undefined)] } },
@@ -84,7 +101,7 @@ const draw = async (element, { series, days, language, onDay }) => {
   return plot
 }
 
-const useDrawing = (frame, { series, days, language, onDay }) => {
+const useDrawing = (frame, { series, days, language, unit, onDay }) => {
   useEffect(() => {
     const element = frame.current
     const dark = matchMedia("(prefers-color-scheme: dark)")
@@ -92,7 +109,7 @@ const useDrawing = (frame, { series, days, language, onDay }) => {
     let round = 0
     const redraw = async () => {
       const mine = ++round
-      const next = await draw(element, { series, days, language, onDay })
+      const next = await draw(element, { series, days, language, unit, onDay })
       if (mine !== round) return next.destroy()
       plot?.destroy()
       plot = next
@@ -107,10 +124,10 @@ const useDrawing = (frame, { series, days, language, onDay }) => {
       dark.removeEventListener("change", redraw)
       plot?.destroy()
     }
-  }, [series, days, language])
+  }, [series, days, language, unit])
 }
 
-const DayTable = ({ caption, series, days }) => {
+const DayTable = ({ caption, series, days, unit }) => {
   const { t, language } = useText()
   const columns = [
     { key: "day", label: t("day"), cell: ({ day: text }) => day(text, language) },
@@ -118,7 +135,7 @@ const DayTable = ({ caption, series, days }) => {
       key: label,
       label,
       number: true,
-      cell: ({ index }) => rupiah(values[index]),
+      cell: ({ index }) => html`<${Value} unit=${unit} value=${values[index]} />`,
     })),
   ]
   const spent = days
@@ -127,20 +144,20 @@ const DayTable = ({ caption, series, days }) => {
   return html`<details><summary>${t("chart.table")}</summary><${Table} caption=${caption} columns=${columns} rows=${spent.reverse()} /></details>`
 }
 
-/** Spend per day, stacked. The legend shows the day under the pointer, or else the sums; a table has the same values unless the page has one already. */
-export const Chart = ({ caption, series, days, isTabled = true }) => {
+/** Values per day, stacked; `unit`: money or count. The legend shows the day under the pointer, or else the sums; a table has the same values unless the page has one already. */
+export const Chart = ({ caption, series, days, unit = "money", isTabled = true }) => {
   const { t, language } = useText()
   const frame = useRef()
   const [at, onDay] = useState(undefined)
-  useDrawing(frame, { series, days, language, onDay })
+  useDrawing(frame, { series, days, language, unit, onDay })
   const shown = ({ values }) =>
     at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at]
   return html`<figure class="chart">
     <div ref=${frame} class="canvas" role="img" aria-label=${caption}></div>
     <ul class="legend">
       <li class="quiet">${at === undefined ? t("chart.all") : day(days[at], language)}</li>
-      ${series.map((one, index) => html`<li key=${one.label}><i class=${`swatch series-${index + 1}`}></i>${one.label} <b>${rupiah(shown(one))}</b></li>`)}
+      ${series.map((one, index) => html`<li key=${one.label}><i class=${`swatch series-${index + 1}`}></i>${one.label} <b><${Value} unit=${unit} value=${shown(one)} /></b></li>`)}
     </ul>
-    ${isTabled && html`<${DayTable} caption=${caption} series=${series} days=${days} />`}
+    ${isTabled && html`<${DayTable} caption=${caption} series=${series} days=${days} unit=${unit} />`}
   </figure>`
 }

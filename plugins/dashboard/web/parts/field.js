@@ -1,14 +1,17 @@
 import { useId } from "preact/hooks"
+import { useText } from "../app.js"
 import { html } from "../html.js"
 import { Button } from "./button.js"
+import { explain } from "./explain.js"
 import { useForm } from "./form.js"
 
 /** A labelled input with its hint and the API's error about it. `as`: input, select, textarea; `problem`: for a field outside a form. */
 export const Field = ({ label, hint, name, as = "input", problem: given, children, ...rest }) => {
   const id = useId()
   const form = useForm()
+  const { t } = useText()
   const problem = given ?? form.problem
-  const refusal = name && problem?.param === name ? problem.message : undefined
+  const refusal = name && problem?.param === name ? explain(t, problem) : undefined
   const described = [hint && `${id}-hint`, refusal && `${id}-refusal`].filter(Boolean).join(" ")
   return html`<div class="field">
     <label for=${id}>${label}</label>

@@ -22,6 +22,17 @@ const Navigation = ({ routes, route }) => {
   </nav>`
 }
 
+/** Whether what is shown follows the server. */
+const Live = () => {
+  const { t } = useText()
+  const state = useStore(useApp().live)
+  const text = t(`live.${state}`)
+  return html`<span class=${`link-state ${state}`} role="status" title=${text}><span class="unseen">${text}</span></span>`
+}
+
+/** Its name has a hash, which the page knows. */
+const iconPath = () => document.querySelector("link[rel=icon]")?.getAttribute("href")
+
 /** The page around every view: header, navigation, footer. */
 export const Frame = ({ routes, route, children }) => {
   const { t } = useText()
@@ -34,15 +45,16 @@ export const Frame = ({ routes, route, children }) => {
       document.getElementById("view").focus()
     }}>${t("skip")}</a>
     <header class="top">
-      <a class="brand" href="#overview"><img src="/dashboard/assets/icon.svg" alt="" width="28" height="28" />Rakit</a>
+      <a class="brand" href="#overview"><img src=${iconPath()} alt="" width="28" height="28" />Rakit</a>
       ${routes.length > 0 && html`<${Navigation} routes=${routes} route=${route} />`}
       <div class="who">
+        ${me && html`<${Live} />`}
         ${me && html`<span class="quiet email" title=${me.email}>${me.email}</span>`}
         <${Languages} />
         ${token && html`<${Button} onClick=${() => session.end("left")}>${t("signOut")}<//>`}
       </div>
     </header>
     <main id="view" tabindex="-1">${children}</main>
-    <footer class="quiet"><a href="/openapi.json">openapi.json</a> · <a href="/metrics">metrics</a> · <a href="/readyz">readyz</a></footer>
+    <footer class="quiet"><a href="/docs">${t("docs")}</a> · <a href="/openapi.json">openapi.json</a> · <a href="/metrics">metrics</a> · <a href="/readyz">readyz</a></footer>
   `
 }

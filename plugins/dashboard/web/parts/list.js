@@ -3,8 +3,11 @@ import { useApp } from "../app.js"
 
 const nothing = { items: undefined, hasMore: false, busy: true, problem: undefined }
 
-/** Loads a list of the API page by page, newest first. */
-export const useList = (path, query = {}) => {
+/** A phone shows a row as a block: its pages are shorter. */
+export const rowsAtOnce = (most) => (matchMedia("(max-width: 40rem)").matches ? 20 : most)
+
+/** Loads a list of the API page by page, newest first; `from`: what asks, the session or a key. */
+export const useList = (path, query = {}, from = undefined) => {
   const { api } = useApp()
   const [state, set] = useState(nothing)
   const round = useRef(0)
@@ -12,7 +15,7 @@ export const useList = (path, query = {}) => {
   const ask = async (before, after) => {
     const mine = ++round.current
     set({ ...before, busy: true, problem: undefined })
-    const next = await api.get(path, { limit: 50, ...query, after }).then(
+    const next = await (from ?? api).get(path, { limit: rowsAtOnce(50), ...query, after }).then(
       (page) => ({
         items: [...(before.items ?? []), ...page.data],
         hasMore: page.has_more,
@@ -24,6 +27,20 @@ export const useList = (path, query = {}) => {
     if (mine === round.current) set(next)
   }
   const reload = () => ask(nothing)
+  /** Reads the first page again and changes what is shown in place; a failure leaves it as it is. */
+  const refresh = async () => {
+    const mine = round.current
+    const page = await (from ?? api)
+      .get(path, { limit: rowsAtOnce(50), ...query })
+      .catch(() => undefined)
+    if (!page || mine !== round.current) return
+    const newest = new Map(page.data.map((item) => [item.id, item]))
+    set((now) => {
+      const known = (now.items ?? []).map((item) => newest.get(item.id) ?? item)
+      const ids = new Set(known.map(({ id }) => id))
+      return { ...now, items: [...page.data.filter(({ id }) => !ids.has(id)), ...known] }
+    })
+  }
   useEffect(() => {
     reload()
     return () => {
@@ -34,6 +51,7 @@ export const useList = (path, query = {}) => {
   return {
     ...state,
     reload,
+    refresh,
     more: () => ask(state, state.last),
     /** Replaces an item, or adds a new one. */
     put: (item) =>

@@ -1,25 +1,23 @@
 import { useText } from "../app.js"
 import { html } from "../html.js"
+import { explain } from "./explain.js"
 
 /** `kind`: info, good, warn, bad. A bad one interrupts a screen reader, the others do not. */
 export const Notice = ({ kind = "info", children }) =>
   html`<div class=${`notice ${kind}`} role=${kind === "bad" ? "alert" : "status"}>${children}</div>`
 
-const ours = { unreachable: "problem.unreachable", unreadable: "problem.unreadable" }
-
-/** An error, with the API's message where there is one. */
+/** An error, in the reader's words where there are some. */
 export const ProblemNotice = ({ problem }) => {
   const { t } = useText()
   if (!problem) return null
-  const key = ours[problem.code]
   return html`<${Notice} kind="bad">
-    ${key ? t(key, { status: problem.status }) : problem.message}
+    ${explain(t, problem)}
     ${problem.requestId && html` <span class="quiet">(${t("problem.request", { id: problem.requestId })})</span>`}
   <//>`
 }
 
-/** The placeholder of content that is loading. */
+/** The placeholder of content that is loading: lines where text will be, so that less moves. */
 export const Loading = () => {
   const { t } = useText()
-  return html`<p class="quiet" role="status">${t("loading")}</p>`
+  return html`<div class="skeleton" role="status"><span class="unseen">${t("loading")}</span><i></i><i></i><i></i></div>`
 }

@@ -23,7 +23,7 @@ export const Table = ({
   foot,
   rowKey = (row, index) => row.id ?? index,
 }) => html`
-  <div class="scroll" role="region" aria-label=${caption} tabindex="0">
+  <div class="scroll" role="group" aria-label=${caption} tabindex="0">
     <table role="table">
       <caption class="unseen">${caption}</caption>
       <${Head} columns=${columns} />

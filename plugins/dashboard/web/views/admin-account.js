@@ -1,17 +1,19 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { useApp, useText } from "../app.js"
-import { rupiah } from "../format.js"
+import { exactMoney } from "../format.js"
 import { html } from "../html.js"
+import { Amount } from "../parts/amount.js"
 import { Button } from "../parts/button.js"
 import { Dialog } from "../parts/dialog.js"
 import { Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { useIdempotentSend } from "../parts/idempotent-send.js"
 import { Notice } from "../parts/notice.js"
+import { AccountUse } from "./admin-account-use.js"
 import { Entries } from "./ledger-entries.js"
 
 /** The actions that an account's state allows; each is a POST of that name. Administrators cannot suspend or demote themselves. */
-const actionsFor = ({ email_verified, suspended, role }, isMine) => {
+const actionsFor = ({ email_verified, suspended, role, two_factor }, isMine) => {
   const verify = email_verified ? [] : [{ name: "verify" }]
   if (isMine) return verify
   const suspension = suspended ? { name: "unsuspend" } : { name: "suspend", look: "danger" }
@@ -19,7 +21,8 @@ const actionsFor = ({ email_verified, suspended, role }, isMine) => {
     role === "admin"
       ? { name: "role", as: "demote", body: { role: "user" }, look: "danger" }
       : { name: "role", as: "promote", body: { role: "admin" } }
-  return [...verify, suspension, other]
+  const codes = two_factor ? [{ name: "end-two-factor", look: "danger" }] : []
+  return [...verify, ...codes, suspension, other]
 }
 
 const Ask = ({ account, action, onDone, onClose }) => {
@@ -36,7 +39,7 @@ const Ask = ({ account, action, onDone, onClose }) => {
 }
 
 const Grant = ({ account, onDone }) => {
-  const { t } = useText()
+  const { t, language } = useText()
   const { api } = useApp()
   const sendOnce = useIdempotentSend()
   const grant = async ({ amount_idr, reason }, form) => {
@@ -45,7 +48,7 @@ const Grant = ({ account, onDone }) => {
       api.post(`/admin/accounts/${account.id}/grants`, body, { idempotencyKey }),
     )
     form.reset()
-    onDone(changed, t("grant.done", { amount: rupiah(Number(amount_idr)) }))
+    onDone(changed, t("grant.done", { amount: exactMoney(Number(amount_idr), language) }))
   }
   return html`<${Form} onSubmit=${grant} label=${t("grant")} actions=${html`<${Submit}>${t("grant")}<//>`}>
     <div class="fields">
@@ -73,7 +76,7 @@ export const AccountPanel = ({ account, onChange, onClose }) => {
   const actions = actionsFor(account, mine.get()?.me.id === account.id)
   return html`<section class="card" aria-labelledby="account">
     <div class="head"><h2 id="account" ref=${heading} tabindex="-1">${account.email}</h2><${Button} onClick=${onClose}>${t("close")}<//></div>
-    <p class="quiet"><code>${account.id}</code> · ${t("balance")} <b>${rupiah(account.balance_idr)}</b></p>
+    <p class="quiet"><code>${account.id}</code> · ${t("balance")} <b><${Amount} value=${account.balance_idr} /></b></p>
     ${said && html`<${Notice} kind="good">${said}<//>`}
     ${
       actions.length > 0 &&
@@ -83,6 +86,7 @@ export const AccountPanel = ({ account, onChange, onClose }) => {
     }
     <h3>${t("grant")}</h3>
     <${Grant} account=${account} onDone=${done} />
+    <${AccountUse} account=${account} />
     <details onToggle=${(event) => setOpen(event.target.open)}>
       <summary>${t("nav.ledger")}</summary>
       ${isOpen && html`<${Entries} query=${{ account: account.id }} changes=${account.balance_idr} />`}

@@ -1,9 +1,9 @@
-import { useEffect } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { useApp, useText } from "../app.js"
 import { saveReply } from "../download.js"
 import { html } from "../html.js"
 import { Moment } from "../parts/amount.js"
-import { Submit } from "../parts/field.js"
+import { Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { useList } from "../parts/list.js"
 import { More } from "../parts/more.js"
@@ -25,11 +25,23 @@ const Fields = ({ value }) => {
   return html`<ul class="fields-of">${Object.entries(value).map(([name, field]) => html`<li key=${name}><span class="quiet">${name}</span> ${shown(field)}</li>`)}</ul>`
 }
 
+/** An account by its address, with its id when it is pointed at; other things by their id. */
+const Who = ({ id, email }) =>
+  email ? html`<span title=${id}>${email}</span>` : html`<code>${id}</code>`
+
 const columnsOf = (t) => [
   { key: "at", label: t("time"), cell: (entry) => html`<${Moment} at=${entry.created_at} />` },
-  { key: "actor", label: t("audit.actor"), cell: (entry) => html`<code>${entry.actor}</code>` },
+  {
+    key: "actor",
+    label: t("audit.actor"),
+    cell: (entry) => html`<${Who} id=${entry.actor} email=${entry.actor_email} />`,
+  },
   { key: "action", label: t("audit.action"), cell: (entry) => entry.action },
-  { key: "target", label: t("audit.target"), cell: (entry) => html`<code>${entry.target}</code>` },
+  {
+    key: "target",
+    label: t("audit.target"),
+    cell: (entry) => html`<${Who} id=${entry.target} email=${entry.target_email} />`,
+  },
   {
     key: "before",
     label: t("audit.before"),
@@ -42,13 +54,32 @@ const columnsOf = (t) => [
   },
 ]
 
+const Filters = ({ onFilter }) => {
+  const { t } = useText()
+  const filter = async ({ actor, action, from, to }) =>
+    onFilter({ actor: actor.trim(), action: action.trim(), from, to })
+  return html`<${Form} onSubmit=${filter} label=${t("audit.filter")} actions=${html`<${Submit} look="plain">${t("audit.filter")}<//>`}>
+    <div class="fields">
+      <${Field} label=${t("audit.actor")} hint=${t("audit.actor.hint")} name="actor" autocomplete="off" maxlength="400" />
+      <${Field} label=${t("audit.action")} hint=${t("audit.action.hint")} name="action" autocomplete="off" maxlength="400" />
+      <${Field} label=${t("from")} name="from" type="date" />
+      <${Field} label=${t("to")} name="to" type="date" />
+    </div>
+  <//>`
+}
+
 /** The audit log: who did what, with the values before and after; loaded again when `changes` does. */
 export const Audit = ({ changes }) => {
   const { t } = useText()
   const { api } = useApp()
-  const list = useList("/admin/audit")
+  const [filter, setFilter] = useState({})
+  const list = useList("/admin/audit", filter)
+  const isFiltered = Object.values(filter).some(Boolean)
   const saveAll = async () =>
-    saveReply(await api.send("GET", "/admin/audit", { query: { format: "csv" } }), "audit.csv")
+    saveReply(
+      await api.send("GET", "/admin/audit", { query: { ...filter, format: "csv" } }),
+      "audit.csv",
+    )
   useEffect(() => {
     if (changes > 0) list.reload()
   }, [changes])
@@ -57,7 +88,8 @@ export const Audit = ({ changes }) => {
       <h2 id="audit">${t("audit")}</h2>
       <${Form} onSubmit=${saveAll} label="CSV" actions=${html`<${Submit} look="plain">${t("csv")}<//>`} />
     </div>
-    ${list.items?.length === 0 && html`<p class="quiet">${t("audit.none")}</p>`}
+    <${Filters} onFilter=${setFilter} />
+    ${list.items?.length === 0 && html`<p class="quiet" role="status">${t(isFiltered ? "audit.noMatch" : "audit.none")}</p>`}
     ${list.items?.length > 0 && html`<${Table} caption=${t("audit")} columns=${columnsOf(t)} rows=${list.items} />`}
     <${More} list=${list} />
   </section>`

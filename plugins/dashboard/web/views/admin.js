@@ -1,8 +1,7 @@
 import { useState } from "preact/hooks"
 import { useText } from "../app.js"
-import { rupiah } from "../format.js"
 import { html } from "../html.js"
-import { Moment } from "../parts/amount.js"
+import { Amount, Moment } from "../parts/amount.js"
 import { Button } from "../parts/button.js"
 import { Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
@@ -37,9 +36,14 @@ const columnsOf = (t, open) => [
     key: "balance",
     label: t("balance"),
     number: true,
-    cell: (account) => rupiah(account.balance_idr),
+    cell: (account) => html`<${Amount} value=${account.balance_idr} />`,
   },
-  { key: "held", label: t("held"), number: true, cell: (account) => rupiah(account.held_idr) },
+  {
+    key: "held",
+    label: t("held"),
+    number: true,
+    cell: (account) => html`<${Amount} value=${account.held_idr} />`,
+  },
   {
     key: "created",
     label: t("account.created"),
@@ -47,19 +51,28 @@ const columnsOf = (t, open) => [
   },
 ]
 
+const states = ["all", "active", "unverified", "suspended", "admin"]
+
 const Search = ({ onSearch }) => {
   const { t } = useText()
-  return html`<${Form} onSubmit=${async ({ q }) => onSearch(q.trim())} look="inline" actions=${html`<${Submit}>${t("search")}<//>`}>
-    <${Field} label=${t("accounts.search")} name="q" type="search" autocomplete="off" />
+  const search = async ({ q, ...rest }) => onSearch({ q: q.trim(), ...rest })
+  return html`<${Form} onSubmit=${search} label=${t("accounts.search")} actions=${html`<${Submit}>${t("search")}<//>`}>
+    <div class="fields">
+      <${Field} label=${t("accounts.search")} name="q" type="search" autocomplete="off" maxlength="200" />
+      <${Field} label=${t("account.state")} name="state" as="select">
+        ${states.map((state) => html`<option key=${state} value=${state}>${t(`accounts.state.${state}`)}</option>`)}
+      <//>
+      <${Field} label=${t("accounts.below")} name="balance_below" type="number" step="any" inputmode="decimal" />
+    </div>
   <//>`
 }
 
 export const Admin = () => {
   const { t } = useText()
-  const [q, search] = useState("")
+  const [filter, search] = useState({})
   const [openId, open] = useState(undefined)
   const [changes, setChanges] = useState(0)
-  const list = useList("/admin/accounts", { q })
+  const list = useList("/admin/accounts", filter)
   const change = (account) => {
     list.put(account)
     setChanges((n) => n + 1)

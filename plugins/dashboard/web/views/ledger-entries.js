@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { useApp, useText } from "../app.js"
 import { saveReply } from "../download.js"
-import { rupiah } from "../format.js"
 import { html } from "../html.js"
 import { Amount, Moment } from "../parts/amount.js"
 import { Button } from "../parts/button.js"
@@ -45,7 +44,12 @@ const columnsOf = (t, receipt) => [
     number: true,
     cell: (entry) => html`<${Amount} value=${entry.amount_idr} signed />`,
   },
-  { key: "balance", label: t("balance"), number: true, cell: (entry) => rupiah(entry.balance_idr) },
+  {
+    key: "balance",
+    label: t("balance"),
+    number: true,
+    cell: (entry) => html`<${Amount} value=${entry.balance_idr} />`,
+  },
   {
     key: "receipt",
     label: t("receipt"),

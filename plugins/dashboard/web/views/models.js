@@ -1,5 +1,5 @@
 import { useText } from "../app.js"
-import { count, rupiah } from "../format.js"
+import { count, exactMoney } from "../format.js"
 import { html } from "../html.js"
 import { Table } from "../parts/table.js"
 
@@ -11,10 +11,10 @@ const stateText = (t, { state, done_bytes, total_bytes, detail, reason }) => {
 }
 
 const priced = ["input_idr", "output_idr", "image_idr", "audio_second_idr", "search_unit_idr"]
-const priceText = (t, pricing = {}) =>
+const priceText = (t, language, pricing = {}) =>
   priced
     .filter((what) => pricing[what] > 0)
-    .map((what) => t(`price.${what}`, { price: rupiah(pricing[what]) }))
+    .map((what) => t(`price.${what}`, { price: exactMoney(pricing[what], language) }))
     .join(", ") || t("price.free")
 
 const columnsOf = (t, language) => [
@@ -34,7 +34,7 @@ const columnsOf = (t, language) => [
     key: "price",
     label: t("models.price"),
     wide: true,
-    cell: ({ pricing }) => priceText(t, pricing),
+    cell: ({ pricing }) => priceText(t, language, pricing),
   },
 ]
 

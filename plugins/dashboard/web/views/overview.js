@@ -1,7 +1,8 @@
 import { useMemo } from "preact/hooks"
 import { useApp, useText } from "../app.js"
-import { dayMs, daysBetween, dayText, rupiah } from "../format.js"
+import { dayMs, daysBetween, dayText } from "../format.js"
 import { html } from "../html.js"
+import { Amount } from "../parts/amount.js"
 import { Chart } from "../parts/chart.js"
 import { seriesOf } from "../parts/chart-data.js"
 import { useLoad } from "../parts/load.js"
@@ -22,13 +23,14 @@ const spanOf = (nowMs) => {
 const Figure = ({ label, value, hint }) =>
   html`<div class="card figure"><p class="quiet">${label}</p><p class="big">${value}</p>${hint && html`<p class="hint">${hint}</p>`}</div>`
 
-const useSpend = () => {
+/** Loaded again when the balance changes. */
+const useSpend = (balance) => {
   const { api, nowMs } = useApp()
   const { t, language } = useText()
   const span = useMemo(() => spanOf(nowMs()), [])
   const { data, problem } = useLoad(
     () => api.get("/dashboard/usage", { from: span.from, group_by: "day,model" }),
-    [],
+    [balance],
   )
   const days = useMemo(() => daysBetween(span.first, span.today), [span])
   const series = useMemo(
@@ -51,13 +53,13 @@ const useSpend = () => {
 export const Overview = ({ models }) => {
   const { t } = useText()
   const { me } = useStore(useApp().account)
-  const { problem, days, series, month } = useSpend()
+  const { problem, days, series, month } = useSpend(me.balance_idr)
   return html`
     <h1>${t("nav.overview")}</h1>
     <div class="figures">
-      <${Figure} label=${t("balance")} value=${rupiah(me.balance_idr)} />
-      <${Figure} label=${t("held")} value=${rupiah(me.held_idr)} hint=${t("held.hint")} />
-      <${Figure} label=${t("month")} value=${month === undefined ? "…" : rupiah(Number(month.toFixed(6)))} />
+      <${Figure} label=${t("balance")} value=${html`<${Amount} value=${me.balance_idr} />`} />
+      <${Figure} label=${t("held")} value=${html`<${Amount} value=${me.held_idr} />`} hint=${t("held.hint")} />
+      <${Figure} label=${t("month")} value=${month === undefined ? "…" : html`<${Amount} value=${Number(month.toFixed(6))} />`} />
     </div>
     <section class="card" aria-labelledby="spend">
       <h2 id="spend">${t("spend.days", { days: daysShown })}</h2>

@@ -1,44 +1,26 @@
-import { useEffect, useRef, useState } from "preact/hooks"
-import { useText } from "../app.js"
-import { count, rupiah } from "../format.js"
+import { useEffect, useState } from "preact/hooks"
+import { Problem } from "../api.js"
+import { useApp, useText } from "../app.js"
+import { requestOf, snippets } from "../chat-request.js"
 import { html } from "../html.js"
 import { Button } from "../parts/button.js"
 import { Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
-import { ProblemNotice } from "../parts/notice.js"
-import { Attachments, acceptedBy, attachmentsOf } from "./attachments.js"
+import { Notice, ProblemNotice } from "../parts/notice.js"
+import { acceptedBy, attachmentsOf } from "./attachments.js"
 import { useConversation } from "./conversation.js"
-
-const Bill = ({ usage, callId }) => {
-  const { t, language } = useText()
-  if (!usage) return null
-  const tokens = t("play.tokens", {
-    input: count(usage.prompt_tokens, language),
-    output: count(usage.completion_tokens, language),
-  })
-  return html`<p class="bill quiet">${tokens} · <b>${rupiah(usage.cost_idr ?? 0)}</b>${callId && html` · <code>${callId}</code>`}</p>`
-}
-
-const Message = ({ message, isGrowing }) => {
-  const { t } = useText()
-  return html`<li class=${`message ${message.role}`} aria-busy=${isGrowing || undefined}>
-    <p class="speaker quiet">${message.role === "user" ? t("play.you") : t("play.model")}</p>
-    <${Attachments} files=${message.files} />
-    <div class="words">${message.content}${isGrowing && html`<i class="caret" aria-hidden="true"></i>`}</div>
-    ${message.isCut && html`<p class="quiet">${t("play.stopped")}</p>`}
-    <${ProblemNotice} problem=${message.problem} />
-    <${Bill} ...${message} />
-  </li>`
-}
+import { Talk } from "./talk.js"
 
 const Settings = ({ models, onModel }) => {
   const { t } = useText()
   return html`<div class="fields">
     <${Field} label=${t("model")} as="select" name="model" required onChange=${(event) => onModel(event.target.value)}>${models.map(({ id }) => html`<option key=${id} value=${id}>${id}</option>`)}<//>
-    <${Field} label=${t("play.temperature")} name="temperature" type="number" step="any" inputmode="decimal" placeholder="1" />
+    <${Field} label=${t("play.temperature")} hint=${t("play.temperature.hint")} name="temperature" type="number" step="any" inputmode="decimal" defaultValue="0.2" />
     <${Field} label=${t("play.maxTokens")} name="max_tokens" type="number" step="any" inputmode="numeric" placeholder=${t("limit.default")} />
   </div>
-  <${Field} label=${t("play.system")} name="system" as="textarea" rows="2" />`
+  <${Field} label=${t("play.system")} name="system" as="textarea" rows="2" />
+  <details><summary>${t("play.schema")}</summary><${Field} label=${t("play.schema.label")} hint=${t("play.schema.hint")} name="schema" as="textarea" rows="4" class="code" spellcheck=${false} />
+    <${SchemaCheck} text=${() => document.querySelector("textarea[name=schema]").value} /></details>`
 }
 
 /** Enter sends; with Shift it is a new line. While an input method composes a word, Enter belongs to it. */
@@ -48,19 +30,71 @@ const sendOnEnter = (event) => {
   event.target.form.requestSubmit()
 }
 
-const Talk = ({ talk }) => {
+/** The present conversation as a program. */
+const Code = ({ settings, messages }) => {
   const { t } = useText()
-  const end = useRef()
-  useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [talk.messages])
-  const last = talk.messages.at(-1)
-  const finished = !talk.busy && last?.role === "assistant" ? last.content : ""
-  return html`
-    <ol class="talk" aria-label=${t("play.talk")}>
-      ${talk.messages.map((message, index) => html`<${Message} key=${index} message=${message} isGrowing=${talk.busy && message === last} />`)}
-    </ol>
-    <div ref=${end}></div>
-    <p class="unseen" role="status">${finished}</p>
-  `
+  const [isOpen, setOpen] = useState(false)
+  const body = () => {
+    try {
+      return requestOf(
+        settings(),
+        messages.filter(({ role, content }) => role === "user" || content),
+      )
+    } catch {
+      return undefined
+    }
+  }
+  const now = isOpen ? body() : undefined
+  return html`<details onToggle=${(event) => setOpen(event.target.open)}>
+    <summary>${t("play.code")}</summary>
+    ${now && Object.entries(snippets).map(([name, write]) => html`<p class="quiet" key=${`${name} name`}>${name}</p><pre class="snippet" key=${name} tabindex="0" role="region" aria-label=${name}><code>${write(`${location.origin}/v1`, now)}</code></pre>`)}
+  </details>`
+}
+
+/** Earlier conversations of this browser. */
+const Earlier = ({ talk }) => {
+  const { t } = useText()
+  if (talk.talks.length === 0) return null
+  return html`<details>
+    <summary>${t("play.earlier")}</summary>
+    <ul class="talks">${talk.talks.map(
+      (one) => html`<li key=${one.id}>
+        <${Button} look="link" aria-current=${one.id === talk.current || undefined} onClick=${() => talk.open(one)}>${one.title}<//>
+        <${Button} look="link" aria-label=${t("play.forget.of", { title: one.title })} onClick=${() => talk.remove(one.id)}>${t("play.forget")}<//>
+      </li>`,
+    )}</ul>
+  </details>`
+}
+
+/** What the server keeps of the schema, keyword by keyword, before it is used. */
+const SchemaCheck = ({ text }) => {
+  const { t } = useText()
+  const { v1 } = useApp()
+  const [verdict, show] = useState(undefined)
+  const [problem, refuse] = useState(undefined)
+  const check = async () => {
+    refuse(undefined)
+    show(undefined)
+    try {
+      show(await v1.post("/v1/schemas/check", { schema: JSON.parse(text()) }))
+    } catch (error) {
+      if (error instanceof SyntaxError)
+        refuse(
+          new Problem({ code: "invalid_request_error", param: "schema", message: error.message }),
+        )
+      else refuse(error)
+    }
+  }
+  const lost = verdict?.keywords.filter((one) => one.verdict !== "enforced") ?? []
+  return html`<div>
+    <${Button} onClick=${check}>${t("play.schema.check")}<//>
+    <${ProblemNotice} problem=${problem} />
+    ${
+      verdict &&
+      html`<${Notice} kind=${verdict.accepted ? "good" : "bad"}>${t(verdict.accepted ? "play.schema.good" : "play.schema.bad")}${verdict.error && ` ${verdict.error}`}
+      ${lost.length > 0 && html`<ul>${lost.map((one) => html`<li key=${one.path + one.keyword}><code>${one.path} ${one.keyword}</code>: ${one.verdict}${one.reason && `, ${one.reason}`}</li>`)}</ul>`}<//>`
+    }
+  </div>`
 }
 
 export const Playground = ({ models: { models } }) => {
@@ -70,27 +104,36 @@ export const Playground = ({ models: { models } }) => {
   const chatModels = models.filter(({ capabilities }) => capabilities.includes("chat"))
   const [chosen, choose] = useState(undefined)
   const accept = acceptedBy(chatModels.find(({ id }) => id === chosen) ?? chatModels[0])
-  const send = async ({ message, model, system, temperature, max_tokens }, form) => {
+  const form = () => document.querySelector("form.form")
+  const settings = () => {
+    const { model, system, temperature, max_tokens, schema } = Object.fromEntries(
+      new FormData(form()),
+    )
+    return { model, system, temperature, maxTokens: max_tokens, schema: schema?.trim() }
+  }
+  const send = async ({ message }, form) => {
     const input = form.elements.namedItem("files")
     const files = await attachmentsOf(input?.files ?? [])
     form.elements.namedItem("message").value = ""
     if (input) input.value = ""
-    await talk.ask({ model, system, temperature, maxTokens: max_tokens }, { text: message, files })
+    await talk.ask(settings(), { text: message, files })
     form.elements.namedItem("message").focus()
   }
   const actions = html`<${Submit}>${t("play.send")}<//>
     ${talk.busy && html`<${Button} look="danger" onClick=${talk.stop}>${t("play.stop")}<//>`}
-    ${!talk.busy && talk.messages.length > 0 && html`<${Button} onClick=${talk.clear}>${t("play.clear")}<//>`}`
+    ${!talk.busy && talk.messages.length > 0 && html`<${Button} onClick=${() => talk.open(undefined)}>${t("play.clear")}<//>`}`
   return html`
     <h1>${t("nav.playground")}</h1>
     <section class="card">
       <p class="hint">${t("play.hint")}</p>
-      <${Talk} talk=${talk} />
+      <${Earlier} talk=${talk} />
+      <${Talk} talk=${talk} onAgain=${() => talk.again(settings())} />
       <${Form} onSubmit=${send} label=${t("nav.playground")} actions=${actions}>
         <${Field} label=${t("play.message")} name="message" as="textarea" rows="3" required onKeyDown=${sendOnEnter} />
         ${accept && html`<${Field} label=${t("play.attach")} name="files" type="file" multiple accept=${accept} />`}
         <details class="settings" open><summary>${t("play.settings")}</summary><${Settings} models=${chatModels} onModel=${choose} /></details>
       <//>
+      ${talk.messages.length > 0 && html`<${Code} settings=${settings} messages=${talk.messages} />`}
     </section>
   `
 }

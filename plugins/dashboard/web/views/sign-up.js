@@ -8,11 +8,16 @@ import { Entry } from "./entry.js"
 
 export const SignUp = ({ models }) => {
   const { t } = useText()
-  const { api } = useApp()
+  const { api, session } = useApp()
   const [sentTo, sent] = useState(undefined)
   const create = async ({ email, password }) => {
-    await api.post("/dashboard/signup", { email, password })
-    sent(email)
+    const given = { email, password }
+    await api.post("/dashboard/signup", given)
+    // the reply is the same for every address; only who knows the account's password gets in
+    await api.post("/dashboard/login", given).then(session.begin, (problem) => {
+      if (problem.code !== "authentication_error") throw problem
+      sent(email)
+    })
   }
   return html`<${Entry} title=${t("nav.sign-up")} models=${models}>
     ${

@@ -1,8 +1,10 @@
 import { useMemo, useState } from "preact/hooks"
 import { useText } from "../app.js"
-import { count, day, rupiah } from "../format.js"
+import { count, day } from "../format.js"
 import { html } from "../html.js"
+import { Amount } from "../parts/amount.js"
 import { Button } from "../parts/button.js"
+import { rowsAtOnce } from "../parts/list.js"
 import { Table } from "../parts/table.js"
 
 const counted = ["requests", "errors", "input_tokens", "output_tokens"]
@@ -25,7 +27,12 @@ const columnsOf = ({ t, language, groups, keyNames }) => [
     number: true,
     cell: (row) => count(row[name], language),
   })),
-  { key: "cost", label: t("usage.cost"), number: true, cell: (row) => rupiah(row.cost_idr) },
+  {
+    key: "cost",
+    label: t("usage.cost"),
+    number: true,
+    cell: (row) => html`<${Amount} value=${row.cost_idr} />`,
+  },
 ]
 
 /** The totals. Sums of decimals are rounded to the ledger's precision. */
@@ -35,16 +42,14 @@ const sumOf = ({ t, language, rows, groups }) => {
   return {
     ...(groups[0] && { [groups[0]]: t("sum") }),
     ...totals,
-    cost: rupiah(Number(sum("cost_idr").toFixed(6))),
+    cost: html`<${Amount} value=${Number(sum("cost_idr").toFixed(6))} />`,
   }
 }
-
-const rowsAtOnce = 200
 
 /** Newest day first. Thousands of rows are slow in a browser, so they are shown on request; the totals are those of all rows. */
 export const UsageTable = ({ rows, groups, keyNames }) => {
   const { t, language } = useText()
-  const [most, show] = useState(rowsAtOnce)
+  const [most, show] = useState(rowsAtOnce(200))
   const sorted = useMemo(
     () =>
       groups.includes("day")
@@ -55,6 +60,6 @@ export const UsageTable = ({ rows, groups, keyNames }) => {
   const columns = columnsOf({ t, language, groups, keyNames })
   return html`
     <${Table} caption=${t("nav.usage")} columns=${columns} rows=${sorted.slice(0, most)} rowKey=${(_, index) => index} foot=${sumOf({ t, language, rows, groups })} />
-    ${sorted.length > most && html`<div class="actions"><${Button} onClick=${() => show(most + rowsAtOnce)}>${t("more")}<//></div>`}
+    ${sorted.length > most && html`<div class="actions"><${Button} onClick=${() => show(most + rowsAtOnce(200))}>${t("more")}<//></div>`}
   `
 }

@@ -9,7 +9,7 @@ import { Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { useLoad } from "../parts/load.js"
 import { Loading, ProblemNotice } from "../parts/notice.js"
-import { groups, UsageChoice } from "./usage-choice.js"
+import { groups, measures, UsageChoice } from "./usage-choice.js"
 import { UsageTable } from "./usage-table.js"
 
 const queryOf = ({ from, to, mode, group_by }) => ({ from, to, mode, group_by: group_by.join(",") })
@@ -42,11 +42,11 @@ const Sheet = ({ rows, choice, keyNames }) => {
       .map((group) => (group === "key" ? (keyNames.get(row.key) ?? row.key) : row[group]) ?? "–")
       .join(" · ") || t("all")
   const series = useMemo(
-    () => seriesOf(rows, days, labelOf, t("chart.others")),
-    [rows, days, keyNames, language],
+    () => seriesOf(rows, days, labelOf, t("chart.others"), measures[choice.measure]),
+    [rows, days, keyNames, language, choice.measure],
   )
   return html`
-    ${shown.includes("day") && series.length > 0 && html`<${Chart} caption=${t("usage.chart")} series=${series} days=${days} isTabled=${false} />`}
+    ${shown.includes("day") && series.length > 0 && html`<${Chart} caption=${t(`usage.chart.${choice.measure}`)} series=${series} days=${days} unit=${choice.measure === "cost" ? "money" : "count"} isTabled=${false} />`}
     ${rows.length === 0 ? html`<p class="quiet" role="status">${t("usage.none")}</p>` : html`<${UsageTable} rows=${rows} groups=${shown} keyNames=${keyNames} />`}
   `
 }
@@ -59,11 +59,15 @@ export const Usage = () => {
     from: dayText(nowMs() - 29 * dayMs),
     to: dayText(nowMs()),
     mode: "live",
+    measure: "cost",
     group_by: ["day", "model"],
   }))
   const { data, problem, busy } = useLoad(
-    async () => ({ choice, rows: (await api.get("/dashboard/usage", queryOf(choice))).data }),
-    [JSON.stringify(choice)],
+    async () => ({
+      asked: choice,
+      rows: (await api.get("/dashboard/usage", queryOf(choice))).data,
+    }),
+    [JSON.stringify(queryOf(choice))],
   )
   const isBeside = ["from", "to"].includes(problem?.param)
   return html`
@@ -72,7 +76,7 @@ export const Usage = () => {
       <${UsageChoice} choice=${choice} onChoose=${choose} problem=${problem} />
       ${!isBeside && html`<${ProblemNotice} problem=${problem} />`}
       ${busy && !data && html`<${Loading} />`}
-      ${data && !problem && html`<${Sheet} ...${data} keyNames=${keyNames} /><p class="hint">${t("usage.utc")}</p>`}
+      ${data && !problem && html`<${Sheet} rows=${data.rows} choice=${{ ...data.asked, measure: choice.measure }} keyNames=${keyNames} /><p class="hint">${t("usage.utc")}</p>`}
       <${Download} choice=${choice} />
     </section>
   `

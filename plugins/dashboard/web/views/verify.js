@@ -7,17 +7,18 @@ import { Entry } from "./entry.js"
 
 const nothing = {}
 
-export const Verify = ({ models }) => {
+/** `purpose`: that of the mailed link; `path`: what takes its token. */
+const Confirm = ({ models, purpose, path }) => {
   const { t } = useText()
   const { api, account, mailToken } = useApp()
   const mailed = useStore(mailToken)
   const [{ verified, problem, busy }, set] = useState(nothing)
   useEffect(() => {
-    if (mailed?.purpose !== "verify") return
+    if (mailed?.purpose !== purpose) return
     // sent at once, and only once: a second try with the same token could only fail
     mailToken.set(undefined)
     set({ busy: true })
-    api.post("/dashboard/verify-email", { token: mailed.token }).then(
+    api.post(path, { token: mailed.token }).then(
       (verified) => {
         set({ verified })
         account.get()?.refresh()
@@ -26,10 +27,10 @@ export const Verify = ({ models }) => {
     )
   }, [mailed])
   const isSignedIn = Boolean(useStore(account)?.me)
-  const isBusy = busy || mailed?.purpose === "verify"
+  const isBusy = busy || mailed?.purpose === purpose
   const said = () => {
     if (verified)
-      return html`<${Notice} kind="good">${t("verify.done", { email: verified.email })}<//>`
+      return html`<${Notice} kind="good">${t(verified.already_verified ? "verify.already" : "verify.done", { email: verified.email })}<//>`
     if (problem) return html`<${ProblemNotice} problem=${problem} /><p>${t("verify.again")}</p>`
     return isBusy ? html`<${Loading} />` : html`<${Notice} kind="warn">${t("link.missing")}<//>`
   }
@@ -38,3 +39,10 @@ export const Verify = ({ models }) => {
     <p class="links">${isSignedIn ? html`<a href="#overview">${t("nav.overview")}</a>` : html`<a href="#sign-in">${t("nav.sign-in")}</a>`}</p>
   <//>`
 }
+
+export const Verify = (props) =>
+  html`<${Confirm} ...${props} purpose="verify" path="/dashboard/verify-email" />`
+
+/** The link that was mailed to a new address of an account. */
+export const ConfirmEmail = (props) =>
+  html`<${Confirm} ...${props} purpose="email" path="/dashboard/confirm-email" />`

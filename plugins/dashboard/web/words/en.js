@@ -1,7 +1,11 @@
+import { account } from "./en-account.js"
 import { admin } from "./en-admin.js"
+import { work } from "./en-work.js"
 
 export const en = {
+  ...account,
   ...admin,
+  ...work,
   again: "Try again",
   all: "All",
   balance: "Balance",
@@ -75,6 +79,10 @@ export const en = {
   "limit.monthly_cap_idr": "Monthly cap in Rp",
   "limit.rpd": "Requests per day",
   "limit.rpm": "Requests per minute",
+  "live.broken": "Not connected: figures may be old. Trying again …",
+  "live.connecting": "Connecting …",
+  "live.live": "Live: figures follow the server.",
+  "live.paused": "Paused while this tab is hidden.",
   "link.missing":
     "This page needs the link from your mail. Open it once more, or ask for a new one.",
   loading: "Loading …",
@@ -160,7 +168,6 @@ export const en = {
     "Your address {email} is not confirmed yet. You can make keys, but calls are refused until you open the link in our mail.",
   "unverified.resend": "Send the mail again",
   "unverified.sent": "Check your mail: a new link is on its way.",
-  "usage.chart": "Spend per day",
   "usage.choice": "What is shown",
   "usage.cost": "Cost",
   "usage.errors": "Errors",

@@ -1,7 +1,11 @@
+import { account } from "./id-account.js"
 import { admin } from "./id-admin.js"
+import { work } from "./id-work.js"
 
 export const id = {
+  ...account,
   ...admin,
+  ...work,
   again: "Coba lagi",
   all: "Semua",
   balance: "Saldo",
@@ -78,6 +82,10 @@ export const id = {
   "limit.monthly_cap_idr": "Batas bulanan dalam Rp",
   "limit.rpd": "Permintaan per hari",
   "limit.rpm": "Permintaan per menit",
+  "live.broken": "Tidak terhubung: angka mungkin lama. Mencoba lagi …",
+  "live.connecting": "Menghubungkan …",
+  "live.live": "Langsung: angka mengikuti server.",
+  "live.paused": "Dijeda selama tab ini tersembunyi.",
   "link.missing":
     "Halaman ini memerlukan tautan dari email Anda. Buka sekali lagi, atau minta yang baru.",
   loading: "Memuat …",
@@ -164,7 +172,6 @@ export const id = {
     "Alamat {email} belum dikonfirmasi. Anda dapat membuat kunci, tetapi panggilan ditolak sampai Anda membuka tautan dalam email kami.",
   "unverified.resend": "Kirim email lagi",
   "unverified.sent": "Periksa email Anda: tautan baru sedang dikirim.",
-  "usage.chart": "Pemakaian per hari",
   "usage.choice": "Yang ditampilkan",
   "usage.cost": "Biaya",
   "usage.errors": "Galat",

@@ -1,0 +1,63 @@
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Platform, startPlatform } from "../../testing/platform.ts"
+import { installedChromium, openBrowser, openPage, withoutChromium } from "./testing/chromium.ts"
+
+const title = installedChromium ? "a conversation, in Chromium" : `skipped: ${withoutChromium}`
+
+describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
+  let platform: Platform
+  let browser: Browser
+  beforeAll(async () => {
+    platform = await startPlatform()
+    browser = await openBrowser()
+  }, 120_000)
+  afterAll(async () => {
+    await browser?.close()
+    await platform?.close()
+  })
+
+  it("is answered again, copied, shown as code, kept, opened again and forgotten", async () => {
+    const { page, complaints } = await openPage(browser, {
+      permissions: ["clipboard-read", "clipboard-write"],
+    })
+    await page.goto(`${platform.url}/dashboard`)
+    await page.getByLabel("E-mail").fill(platform.credentials.email)
+    await page.getByLabel("Password").fill(platform.credentials.password)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.getByRole("navigation").getByRole("link", { name: "Playground" }).click()
+    await page.getByLabel("Message", { exact: true }).fill("**halo** dunia")
+    await page.keyboard.press("Enter")
+    const answer = page.locator(".message.assistant")
+    await answer.getByText("tokens in").waitFor()
+    const text = await answer.locator(".markdown").textContent()
+    await answer.getByRole("button", { name: "Copy" }).click()
+    await answer.getByText("Copied.").waitFor()
+    expect(String(await page.evaluate("navigator.clipboard.readText()"))).toContain(
+      text!.trim().slice(0, 4),
+    )
+    const [again] = await Promise.all([
+      page.waitForRequest("**/v1/chat/completions"),
+      answer.getByRole("button", { name: "Another answer" }).click(),
+    ])
+    expect(again.postDataJSON().messages).toEqual([{ role: "user", content: "**halo** dunia" }])
+    await answer.getByText("tokens in").waitFor()
+    await page.getByText("View as code").click()
+    await page.getByRole("region", { name: "Python" }).getByText("**halo** dunia").waitFor()
+
+    await page.getByText("Structured output", { exact: true }).click()
+    await page.getByLabel("JSON Schema").fill("{")
+    await page.getByRole("button", { name: "Check the schema" }).click()
+    await page.getByText("This is no valid JSON.").first().waitFor()
+    await page.getByLabel("JSON Schema").fill("")
+
+    await page.reload()
+    await page.getByText("Earlier conversations").click()
+    await page.getByRole("button", { name: "**halo** dunia", exact: true }).click()
+    await answer.locator(".markdown").waitFor()
+    await page.getByRole("button", { name: "Forget **halo** dunia" }).click()
+    await page.getByText("Earlier conversations").waitFor({ state: "detached" })
+    expect(await answer.count()).toBe(0)
+    expect(complaints).toEqual([])
+  })
+})

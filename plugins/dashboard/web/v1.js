@@ -1,0 +1,32 @@
+/** An API key that is about to end may end on the way. */
+const spareMs = 30_000
+
+/**
+ * Calls `/v1` for the session, which is no API key: with a temporary one of 15 minutes that is made when it is needed, once for all views.
+ */
+export const makeV1 = ({ api, session, nowMs }) => {
+  let kept
+  const make = (token) => {
+    kept = { token, made: api.post("/dashboard/playground-key") }
+    kept.made.catch(() => {
+      kept = undefined
+    })
+    return kept.made
+  }
+  const key = async () => {
+    const { token } = session.get()
+    const made = kept?.token === token ? await kept.made : await make(token)
+    const isOver = made.expires_at * 1000 - spareMs < nowMs()
+    return isOver ? (await make(token)).key : made.key
+  }
+  const send = async (method, path, more = {}) =>
+    api.send(method, path, { ...more, key: await key() })
+  const json = async (...request) => (await send(...request)).json()
+  return {
+    key,
+    send,
+    get: (path, query) => json("GET", path, { query }),
+    post: (path, body, more) => json("POST", path, { body, ...more }),
+    remove: (path) => json("DELETE", path),
+  }
+}
