@@ -1,24 +1,8 @@
-import { fileURLToPath } from "node:url"
-import { Command, InvalidArgumentError, Option } from "commander"
+import { Command, Option } from "commander"
+import { starter, wholeNumber, withConfig, withJson } from "./cli/config-option.ts"
 import { addConfiguredCommands, addPluginCommands } from "./cli/plugin-commands.ts"
+import { addSetupCommands } from "./cli/setup-commands.ts"
 import { version } from "./version.ts"
-
-/** The starter deployment; this file runs from the sources or from `dist/`. */
-const starter = fileURLToPath(
-  new URL(
-    import.meta.url.includes("/dist/") ? "../../config/starter.yaml" : "../config/starter.yaml",
-    import.meta.url,
-  ),
-)
-
-const withConfigArgument = (command: Command) =>
-  command.argument("[config]", "config file of the deployment", starter)
-const withConfigOption = (command: Command) =>
-  command.option("-c, --config <file>", "config file of the deployment", starter)
-
-/** `-c` or a plain argument names the config file. */
-const withConfig = (command: Command) =>
-  withConfigArgument(command).option("-c, --config <file>", "the same, as an option")
 
 const addBackup = (program: Command): void => {
   withConfig(
@@ -56,11 +40,7 @@ const addStorage = (program: Command): void => {
     .addOption(
       new Option("-p, --parallel <count>", "blobs at once, 1 to 64")
         .default(8)
-        .argParser((text) => {
-          const count = /^\d{1,2}$/.test(text) ? Number(text) : 0
-          if (count >= 1 && count <= 64) return count
-          throw new InvalidArgumentError("Expected a whole number from 1 to 64.")
-        }),
+        .argParser(wholeNumber(1, 64)),
     )
     .option("--verify", "compare all blobs again, also those that an earlier run compared", false)
     .option("--overwrite", "replace other blobs of the target under the same keys", false)
@@ -71,17 +51,34 @@ const addStorage = (program: Command): void => {
     )
 }
 
+/** Separates ids of models from the config file, which is the argument that ends like one. */
+const configAmong = (
+  args: readonly string[],
+  option: string | undefined,
+): { readonly ids: readonly string[]; readonly config: string } => {
+  const isFile = (arg: string) => /\.ya?ml$/.test(arg)
+  return {
+    ids: args.filter((arg) => !isFile(arg)),
+    config: option ?? args.findLast(isFile) ?? starter,
+  }
+}
+
 const addModels = (program: Command): void => {
   const models = program.command("models").description("Model files on this machine.")
-  withConfigOption(
-    models.command("list").description("The models of a config file, and what of them is here."),
-  ).action(async (options) => (await import("./cli/models.ts")).listModels(options))
-  withConfigOption(
+  const some = (name: string, about: string) =>
     models
-      .command("pull")
-      .description("Pulls what is missing.")
-      .argument("[ids...]", "models (default: all)"),
+      .command(name)
+      .description(about)
+      .argument("[ids...]", "models (default: all); a config file, too")
+      .option("-c, --config <file>", `config file of the deployment (default: "${starter}")`)
+  withJson(
+    withConfig(
+      models.command("list").description("The models of a config file, and what of them is here."),
+    ),
+  ).action(async (file, { config = file, json }) =>
+    (await import("./cli/models.ts")).listModels({ config, json }),
   )
+  some("pull", "Pulls what is missing.")
     .option(
       "--update",
       "ask sources without a sha256 again, and renew models.lock.yaml beside the config file",
@@ -91,25 +88,28 @@ const addModels = (program: Command): void => {
       "--lock [file]",
       "also lock the sources whose sha256 the config file has (default: models.lock.yaml beside it)",
     )
-    .action(async (ids, options) => (await import("./cli/models.ts")).pullModels(ids, options))
-  withConfigOption(
-    models
-      .command("verify")
-      .description("Hashes the files again; exits with 1 when one is damaged or missing.")
-      .argument("[ids...]", "models (default: all)"),
-  ).action(async (ids, options) => (await import("./cli/models.ts")).verifyModels(ids, options))
+    .action(async (args, options) => {
+      const { ids, config } = configAmong(args, options.config)
+      return (await import("./cli/models.ts")).pullModels(ids, { ...options, config })
+    })
+  withJson(
+    some("verify", "Hashes the files again; exits with 1 when one is damaged or missing."),
+  ).action(async (args, options) => {
+    const { ids, config } = configAmong(args, options.config)
+    return (await import("./cli/models.ts")).verifyModels(ids, { ...options, config })
+  })
 }
 
 const addKeys = (program: Command): void => {
   const keys = program.command("keys").description("API keys.")
-  const withJson = (command: Command) =>
-    command.option("--json", "print the whole answer as JSON", false)
+  const whole = "print the whole answer as JSON"
   const create = withJson(
-    withConfigOption(
+    withConfig(
       keys
         .command("create")
         .description("Makes an API key and prints it. Works while the server runs."),
     ),
+    whole,
   )
   create
     .option("-n, --name <name>", "what the key is for", "cli")
@@ -120,27 +120,35 @@ const addKeys = (program: Command): void => {
       "an endpoint that it reaches, as in chat.completions; may come again (default: all)",
       (id: string, ids: readonly string[] = []) => [...ids, id],
     )
-    .action(async (options) => (await import("./cli/keys.ts")).createKey(options))
+    .action(async (file, options) =>
+      (await import("./cli/keys.ts")).createKey({ config: file, ...options }),
+    )
   withJson(
-    withConfigOption(keys.command("list").description("The keys of an account, the newest first.")),
+    withConfig(keys.command("list").description("The keys of an account, the newest first.")),
+    whole,
   )
     .option("-e, --email <address>", "account (default: the first one)")
-    .action(async (options) => (await import("./cli/keys.ts")).listKeys(options))
+    .action(async (file, options) =>
+      (await import("./cli/keys.ts")).listKeys({ config: file, ...options }),
+    )
   withJson(
-    withConfigOption(
+    withConfig(
       keys
         .command("revoke")
         .description("Revokes a key, also while the server runs.")
         .argument("<id>", "as `keys list` shows it"),
     ),
-  ).action(async (id, options) => (await import("./cli/keys.ts")).revokeKey(id, options))
+    whole,
+  ).action(async (id, file, options) =>
+    (await import("./cli/keys.ts")).revokeKey(id, { config: file, ...options }),
+  )
 }
 
 const addLedger = (program: Command): void => {
   const ledger = program
     .command("ledger")
     .description("Proofs and sums of the money. Both work while the server runs.")
-  withConfigOption(
+  withConfig(
     ledger
       .command("verify")
       .description(
@@ -148,8 +156,10 @@ const addLedger = (program: Command): void => {
       ),
   )
     .option("--json", "print the proof as JSON", false)
-    .action(async (options) => (await import("./cli/ledger.ts")).verifyLedger(options))
-  withConfigOption(
+    .action(async (file, options) =>
+      (await import("./cli/ledger.ts")).verifyLedger({ config: file, ...options }),
+    )
+  withConfig(
     ledger
       .command("report")
       .description("Sums of calls, tokens and costs (live keys), by the time of their admission."),
@@ -160,41 +170,13 @@ const addLedger = (program: Command): void => {
     .option("--account <id>", "of one account only")
     .option("--json", "print JSON", false)
     .option("--csv", "print CSV", false)
-    .action(async (options) => (await import("./cli/ledger.ts")).reportLedger(options))
+    .action(async (file, options) =>
+      (await import("./cli/ledger.ts")).reportLedger({ config: file, ...options }),
+    )
 }
 
-/** All commands. Each imports its module only when it is called, so that --help is quick. */
-export const makeCli = (): Command => {
-  const program = new Command("rakit")
-    .description("Assembles an inference server from one config file.")
-    .version(version)
-    .showHelpAfterError("(rakit --help shows the commands)")
-  withConfigArgument(
-    program.command("serve").description("Starts the server and runs until SIGTERM or SIGINT."),
-  )
-    .addOption(
-      new Option(
-        "--role <role>",
-        "api: answers clients; worker: works through jobs (batches, webhooks); all: both",
-      )
-        .choices(["api", "worker", "all"])
-        .default("all"),
-    )
-    .action(async (file, { role }) => (await import("./cli/serve.ts")).serve(file, role))
-  withConfigArgument(
-    program
-      .command("check")
-      .description(
-        "Checks a config file and prints the assembled deployment: plugins, routes, models, meters, limits. Starts nothing.",
-      ),
-  ).action(async (file) => (await import("./cli/check.ts")).check(file))
-  addModels(program)
-  addKeys(program)
-  addLedger(program)
-  addPluginCommands(program, starter)
-  addBackup(program)
-  addStorage(program)
-  withConfigArgument(
+const addUpkeep = (program: Command): void => {
+  withConfig(
     program
       .command("fsck")
       .description(
@@ -204,10 +186,10 @@ export const makeCli = (): Command => {
     .option("--repair", "also repair what can be repaired", false)
     .addOption(new Option("--mend", "the former name of --repair").hideHelp())
     .option("--json", "print the findings as JSON", false)
-    .action(async (file, { repair, mend, json }) =>
-      (await import("./cli/fsck.ts")).fsck(file, { repair: repair || Boolean(mend), json }),
+    .action(async (file, { config = file, repair, mend, json }) =>
+      (await import("./cli/fsck.ts")).fsck(config, { repair: repair || Boolean(mend), json }),
     )
-  withConfigArgument(
+  withConfig(
     program
       .command("replay")
       .description(
@@ -218,16 +200,57 @@ export const makeCli = (): Command => {
   )
     .option("--jwks <file>", "also check the signature by these keys (/.well-known/jwks.json)")
     .option("--json", "print the result as JSON", false)
-    .action(async (receipt, request, file, options) =>
-      (await import("./cli/replay.ts")).replay(receipt, request, file, options),
+    .action(async (receipt, request, file, { config = file, ...options }) =>
+      (await import("./cli/replay.ts")).replay(receipt, request, config, options),
     )
-  withConfigArgument(
+  withConfig(
     program
       .command("migrate")
       .description(
         "Brings the tables of all plugins up to date, and says what ran. `serve` does it too.",
       ),
-  ).action(async (file) => (await import("./cli/migrate.ts")).migrate(file))
+  ).action(async (file, { config = file }) => (await import("./cli/migrate.ts")).migrate(config))
+}
+
+/** All commands. Each imports its module only when it is called, so that --help is quick. */
+export const makeCli = (): Command => {
+  const program = new Command("rakit")
+    .description("Assembles an inference server from one config file.")
+    .version(version)
+    .showHelpAfterError("(rakit --help shows the commands)")
+  withConfig(
+    program.command("serve").description("Starts the server and runs until SIGTERM or SIGINT."),
+  )
+    .addOption(
+      new Option(
+        "--role <role>",
+        "api: answers clients; worker: works through jobs (batches, webhooks); all: both",
+      )
+        .choices(["api", "worker", "all"])
+        .default("all"),
+    )
+    .action(async (file, { config = file, role }) =>
+      (await import("./cli/serve.ts")).serve(config, role),
+    )
+  withJson(
+    withConfig(
+      program
+        .command("check")
+        .description(
+          "Checks a config file and prints the assembled deployment: plugins, routes, models, meters, limits. Starts nothing.",
+        ),
+    ),
+  ).action(async (file, { config = file, json }) =>
+    (await import("./cli/check.ts")).check(config, json),
+  )
+  addSetupCommands(program)
+  addModels(program)
+  addKeys(program)
+  addLedger(program)
+  addPluginCommands(program, starter)
+  addBackup(program)
+  addStorage(program)
+  addUpkeep(program)
   return program
 }
 

@@ -116,7 +116,7 @@ it.each([
   [{ windwo: 1 }, /its model 'x', windwo: unknown key 'windwo'/],
   [{ task: "sing" }, /its model 'x', task: expected "chat"/],
   [{ id: undefined }, /its model number 1, id: 'id' is missing/],
-  [{ price: { input: 0.123456789 } }, /its model 'x', price: "0\.123456789" is not an amount/],
+  [{ price: { input: 0.123456789 } }, /its model 'x', price: "0\.123456789" is no plain decimal/],
   [{ sources: [{ url: "ftp://x" }] }, /its model 'x', sources\[0\]\.url: this is no source/],
   [{ backend: "nope" }, /its model 'x', backend: no plugin here provides the backend 'nope'/],
   [

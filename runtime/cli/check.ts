@@ -5,6 +5,7 @@ import type { Price } from "../../core/pricing.ts"
 import { adapterName, type ModelEntry, type ModelSource } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
+import { kernelTokens } from "../boot/kernel.ts"
 import { originOf } from "../boot/models.ts"
 import { describeModels, shortfall } from "../boot/served-models.ts"
 import type { ModelFilesStore } from "../services/model-files/model-files.ts"
@@ -16,8 +17,9 @@ const pluginRows = (deployment: AssembledDeployment) =>
   deployment.order.map(({ key, plugin }) => [
     key,
     plugin.provides.map((token) => token.name).join(", ") || "-",
+    // of other plugins: the kernel brings the rest
     [
-      ...plugin.needs.map((token) => token.name),
+      ...plugin.needs.map((token) => token.name).filter((name) => !kernelTokens.has(name)),
       ...(plugin.optional ?? []).map((token) => `${token.name} (optional)`),
     ].join(", ") || "-",
     plugin.about,
@@ -49,14 +51,20 @@ const routeRows = (deployment: AssembledDeployment) =>
     ]),
   )
 
+/** Exact, as a price is what one computes with. `units`: of 10^-9 rupiah. */
+const rupiah = (units: bigint): string => {
+  const [whole = "", fraction] = formatDecimal(units, 9).split(".")
+  return `Rp ${BigInt(whole).toLocaleString("en")}${fraction ? `.${fraction}` : ""}`
+}
+
 /** What is metered, with the price of each unit. */
 const meters = (price: Price): string =>
   [
-    price.input > 0n && `input Rp${formatDecimal(price.input, 9)}/1M`,
-    price.output > 0n && `output Rp${formatDecimal(price.output, 9)}/1M`,
-    price.image > 0n && `image Rp${formatDecimal(price.image, 9)}`,
-    price.audioSecond > 0n && `audio second Rp${formatDecimal(price.audioSecond, 9)}`,
-    price.searchUnit > 0n && `search unit Rp${formatDecimal(price.searchUnit, 9)}`,
+    price.input > 0n && `input ${rupiah(price.input)}/1M`,
+    price.output > 0n && `output ${rupiah(price.output)}/1M`,
+    price.image > 0n && `image ${rupiah(price.image)}`,
+    price.audioSecond > 0n && `audio second ${rupiah(price.audioSecond)}`,
+    price.searchUnit > 0n && `search unit ${rupiah(price.searchUnit)}`,
   ]
     .filter(Boolean)
     .join(", ") || "free"
@@ -67,20 +75,23 @@ const digestNote = (files: ModelFilesStore, source: ModelSource): string => {
   return locked ? ` (locked: ${locked.sha256.slice(0, 12)})` : " (no digest)"
 }
 
+interface Facts {
+  readonly deployment: AssembledDeployment
+  /** The entries of which it is known what they can do, as their files are here. */
+  readonly known: readonly ModelEntry[]
+  readonly devices: Devices
+}
+
 const modelRow =
-  (
-    { container, models, modelFiles }: AssembledDeployment,
-    known: readonly ModelEntry[],
-    devices: Devices,
-  ) =>
+  ({ deployment: { container }, known, devices }: Facts) =>
   (entry: ModelEntry) => {
     const isKnown = known.includes(entry)
     const { contextTokens, maxOutputTokens, price } = isKnown
       ? resolve(container, Tokens.catalogue).served(entry)
       : entry
     const byDefault = Math.min(entry.defaultMaxTokens, maxOutputTokens)
-    const row = (id: string, sources: readonly ModelSource[]) => [
-      id,
+    return [
+      entry.id,
       entry.task,
       devices.shown(entry.backend),
       precisionOf(entry),
@@ -88,71 +99,126 @@ const modelRow =
       isKnown ? String(contextTokens) : `${contextTokens} (promised)`,
       maxOutputTokens ? `${maxOutputTokens} (${byDefault})` : "-",
       meters(price),
-      originOf(models, id),
-      sources.map((source) => `${source.url}${digestNote(modelFiles, source)}`).join(" | ") || "-",
-    ]
-    return [
-      row(entry.id, entry.sources),
-      ...entry.adapters.map((own) => row(adapterName(entry.id, own), own.sources)),
     ]
   }
 
-/** One line for each model that serves less than config promises. */
-const shortfalls = ({ container }: AssembledDeployment, known: readonly ModelEntry[]): string => {
+const sourceRows =
+  ({ deployment: { models, modelFiles } }: Facts) =>
+  ({ id, sources, adapters }: ModelEntry) => {
+    const row = (name: string, from: readonly ModelSource[]) => [
+      name,
+      originOf(models, name),
+      from.map((source) => `${source.url}${digestNote(modelFiles, source)}`).join(" | ") || "-",
+    ]
+    return [row(id, sources), ...adapters.map((own) => row(adapterName(id, own), own.sources))]
+  }
+
+/** One line for each model that serves less than config promises, and for each device that is missing. */
+const warningsOf = ({ deployment: { container }, known, devices }: Facts): readonly string[] => {
   const { served } = resolve(container, Tokens.catalogue)
-  const lines = known.flatMap((entry) => {
+  const shortfalls = known.flatMap((entry) => {
     const less = shortfall(entry, served(entry))
-    return less === undefined ? [] : [`The model '${entry.id}' serves ${less}.\n`]
+    return less === undefined ? [] : [`The model '${entry.id}' serves ${less}.`]
   })
-  return lines.join("")
+  return [...shortfalls, ...devices.missing]
 }
 
-export const describeDeployment = (
-  deployment: AssembledDeployment,
-  known: readonly ModelEntry[],
-  devices: Devices,
-): string =>
-  [
-    `${deployment.config.deployment.name}: ${deployment.config.file}\n`,
-    "PLUGINS, in starting order",
-    formatTable([["plugin", "provides", "needs", "about"], ...pluginRows(deployment)]),
-    "ROUTES",
-    formatTable([
+/** As wide as a terminal beside an editor. */
+const columns = 100
+
+const serverRows = ({ config }: AssembledDeployment) =>
+  Object.entries(config.deployment.server).map(([key, value]) => [
+    key,
+    (typeof value === "object" && !Array.isArray(value) ? JSON.stringify(value) : String(value)) ||
+      "-",
+  ])
+
+/**
+ * The verdict, what it is made of, and then the tables, without values of the environment: those
+ * are hidden before a table breaks them into lines.
+ */
+export const describeDeployment = (facts: Facts): string => {
+  const { deployment } = facts
+  const { mask, file } = deployment.config
+  const { entries } = resolve(deployment.container, Tokens.catalogue)
+  const { name } = deployment.config.deployment
+  const section = (title: string, head: readonly string[], rows: readonly (readonly string[])[]) =>
+    `${title}\n${formatTable([head, ...rows.map((row) => row.map(mask.text))], columns)}`
+  return [
+    mask.text(
+      `This config is fine: ${name}, ${deployment.order.length} plugins, ${deployment.endpoints.length} endpoints, ${entries.length} models.\n${file}\n`,
+    ),
+    warningsOf(facts)
+      .map((line) => `${mask.text(line)}\n`)
+      .join(""),
+    section(
+      "PLUGINS, in starting order",
+      ["plugin", "provides", "needs", "about"],
+      pluginRows(deployment),
+    ),
+    section(
+      "ROUTES",
       ["method", "path", "id", "access", "body at most", "also"],
-      ...routeRows(deployment),
-    ]),
-    "MODELS AND METERS",
-    formatTable([
-      [
-        ...["model", "task", "backend", "precision", "window"],
-        ...["max_tokens (default)", "price", "from", "sources"],
-      ],
-      ...resolve(deployment.container, Tokens.catalogue).entries.flatMap(
-        modelRow(deployment, known, devices),
-      ),
-    ]),
-    shortfalls(deployment, known),
-    devices.missing.map((line) => `${line}\n`).join(""),
-    "SERVER",
-    formatTable([
-      ...Object.entries(deployment.config.deployment.server).map(([key, value]) => [
-        key,
-        (typeof value === "object" && !Array.isArray(value)
-          ? JSON.stringify(value)
-          : String(value)) || "-",
-      ]),
-    ]),
+      routeRows(deployment),
+    ),
+    section(
+      "MODELS AND METERS",
+      ["model", "task", "backend", "precision", "window", "max_tokens (default)", "price"],
+      entries.map(modelRow(facts)),
+    ),
+    section(
+      "FILES OF MODELS AND THEIR ADAPTERS",
+      ["model", "from", "sources"],
+      entries.flatMap(sourceRows(facts)),
+    ),
+    section("SERVER", ["key", "value"], serverRows(deployment)),
   ]
     .filter((part) => part !== "")
     .join("\n")
+}
 
-export const check = (file: string): Promise<void> =>
+/** The same facts for programs. */
+const deploymentJson = (facts: Facts) => {
+  const { deployment } = facts
+  const named = (head: readonly string[], rows: readonly (readonly string[])[]) =>
+    rows.map((row) => Object.fromEntries(head.map((key, column) => [key, row[column]])))
+  const { entries } = resolve(deployment.container, Tokens.catalogue)
+  return {
+    object: "deployment",
+    is_fine: true,
+    name: deployment.config.deployment.name,
+    file: deployment.config.file,
+    warnings: warningsOf(facts),
+    plugins: deployment.order.map(({ key, plugin }) => ({
+      plugin: key,
+      provides: plugin.provides.map((token) => token.name),
+      needs: plugin.needs.map((token) => token.name),
+      optional: (plugin.optional ?? []).map((token) => token.name),
+      about: plugin.about,
+    })),
+    routes: named(
+      ["method", "path", "id", "access", "largest_body", "also"],
+      routeRows(deployment),
+    ),
+    models: named(
+      ["model", "task", "backend", "precision", "window", "max_tokens", "price"],
+      entries.map(modelRow(facts)),
+    ),
+    files: named(["model", "from", "sources"], entries.flatMap(sourceRows(facts))),
+    server: deployment.config.deployment.server,
+  }
+}
+
+export const check = (file: string, json = false): Promise<void> =>
   withDeployment(file, (deployment) =>
     Effect.gen(function* () {
       const known = yield* describeModels(deployment)
       const devices = yield* findDevices(deployment)
+      const facts = { deployment, known, devices }
+      const masked = (_: string, value: unknown) =>
+        typeof value === "string" ? deployment.config.mask.text(value) : value
       process.stdout.write(
-        `${deployment.config.mask.text(describeDeployment(deployment, known, devices))}\nThis config is fine.\n`,
+        json ? `${JSON.stringify(deploymentJson(facts), masked, 2)}\n` : describeDeployment(facts),
       )
     }),
   )

@@ -6,7 +6,6 @@ import { describe, expect, it } from "vitest"
 import { fakeLog } from "../../testing/fakes/log.ts"
 import { runCli } from "../../testing/platform.ts"
 import { assemble } from "../boot/assemble.ts"
-import { makeCli } from "../cli.ts"
 import { loadConfig } from "../config/load.ts"
 import { ConfigError } from "../config/problems.ts"
 
@@ -25,27 +24,6 @@ const plugin = (name: string, body: string): string => {
   )
   return `./${name}.ts`
 }
-
-describe("rakit --help", () => {
-  it("stands at every command", () => {
-    const visit = (command: ReturnType<typeof makeCli>): string[] => {
-      expect(command.helpInformation()).toMatch(/^Usage: rakit/)
-      expect(command.description()).not.toBe("")
-      return [command.name(), ...command.commands.flatMap(visit)]
-    }
-    expect(visit(makeCli()).join(" ")).toBe(
-      "rakit serve check models list pull verify keys create list revoke hash ledger verify report batch run retrieval audit backup restore storage copy fsck replay migrate",
-    )
-  })
-
-  it("goes to stdout, with 0", async () => {
-    const { code, stdout } = await runCli(["models", "pull", "--help"])
-    expect([code, stdout.split("\n")[0]]).toEqual([
-      0,
-      "Usage: rakit models pull [options] [ids...]",
-    ])
-  })
-})
 
 /** What `rakit check` does before it prints. */
 const refusalOf = async (file: string): Promise<string> => {
@@ -78,14 +56,35 @@ describe("rakit check", () => {
       // of a plugin
       "svc-rerank",
       "svc-iris:dark",
-      "input Rp8000/1M",
-      "search unit Rp2.5",
       "ledger (optional)",
     ])
       expect(stdout).toContain(part)
+    expect(Math.max(...stdout.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(100)
+    expect(stdout).toMatch(/^This config is fine: starter, /)
     expect(stdout).not.toContain("a-secret-key-of-mine")
+  })
+
+  it("prints the same facts as JSON, by -c", async () => {
+    const { code, stdout } = await runCli(["check", "-c", "config/starter.yaml", "--json"], {
+      RAKIT_DATA: join(folder, "never-made"),
+      RAKIT_API_KEY: "a-secret-key-of-mine",
+    })
+    expect(code).toBe(0)
+    expect(stdout).not.toContain("a-secret-key-of-mine")
+    const { models, routes, ...rest } = JSON.parse(stdout)
+    expect(rest).toMatchObject({ object: "deployment", is_fine: true, name: "starter" })
+    expect(routes).toContainEqual(expect.objectContaining({ method: "POST", path: "/v2/rerank" }))
     // nothing is known of models that are not pulled
-    expect(stdout).toContain("81920 (promised)")
+    expect(models).toContainEqual(
+      expect.objectContaining({
+        model: "svc-prme",
+        window: "81920 (promised)",
+        price: "input Rp 15,000/1M, output Rp 60,000/1M",
+      }),
+    )
+    expect(models).toContainEqual(
+      expect.objectContaining({ model: "svc-rerank", price: "search unit Rp 2.5" }),
+    )
   })
 
   it.each<[string, () => string, string]>([

@@ -51,9 +51,8 @@ const saidOf = async (file: string, env: Record<string, string>): Promise<string
       })
       const deployment = yield* assemble(config, "command", fakeLog())
       const known = yield* describeModels(deployment)
-      return config.mask.text(
-        describeDeployment(deployment, known, { shown: (name) => name, missing: [] }),
-      )
+      const devices = { shown: (name: string) => name, missing: [] }
+      return describeDeployment({ deployment, known, devices })
     }),
   )
   const exit = await Effect.runPromiseExit(program)

@@ -1,4 +1,4 @@
-import { formatRupiah, rupiahNumber } from "../../core/money.ts"
+import { displayRupiah, formatRupiah, rupiahNumber } from "../../core/money.ts"
 import type { LedgerProof, ReportGroup, ReportRow } from "../../core/ports/ledger.ts"
 import { formatTable } from "./table.ts"
 
@@ -26,8 +26,19 @@ const sumOf = (rows: readonly ReportRow[]): ReportRow => {
   }
 }
 
-const cellsOf = (row: ReportRow): readonly string[] => [
-  ...[row.requests, row.errors, row.inputTokens, row.outputTokens].map(String),
+const countsOf = (row: ReportRow): readonly number[] => [
+  row.requests,
+  row.errors,
+  row.inputTokens,
+  row.outputTokens,
+]
+/** For reading. */
+const shownCells = (row: ReportRow): readonly string[] => [
+  ...countsOf(row).map((n) => n.toLocaleString("en")),
+  displayRupiah(row.costMicros),
+]
+const exactCells = (row: ReportRow): readonly string[] => [
+  ...countsOf(row).map(String),
   formatRupiah(row.costMicros),
 ]
 
@@ -45,12 +56,12 @@ export const reportTable = (
       "ERRORS",
       "INPUT TOKENS",
       "OUTPUT TOKENS",
-      "COST (Rp)",
+      "COST",
     ],
-    ...rows.map((row) => [...labels(row.groups), ...cellsOf(row)]),
+    ...rows.map((row) => [...labels(row.groups), ...shownCells(row)]),
     ...(groupBy.length === 0
       ? []
-      : [["TOTAL", ...groupBy.slice(1).map(() => ""), ...cellsOf(sumOf(rows))]]),
+      : [["TOTAL", ...groupBy.slice(1).map(() => ""), ...shownCells(sumOf(rows))]]),
   ]
   const numbersFrom = Math.max(1, groupBy.length)
   const widths =
@@ -79,7 +90,7 @@ export const reportCsv = (groupBy: readonly ReportGroup[], rows: readonly Report
     /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
   const lines = [
     [...groupBy, "requests", "errors", "input_tokens", "output_tokens", "cost_idr"],
-    ...rows.map((row) => [...row.groups, ...cellsOf(row)]),
+    ...rows.map((row) => [...row.groups, ...exactCells(row)]),
   ]
   return lines.map((line) => `${line.map(quoted).join(",")}\r\n`).join("")
 }

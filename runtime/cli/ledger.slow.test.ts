@@ -67,10 +67,10 @@ const rows: readonly ReportRow[] = [
 describe("what is printed", () => {
   it("is a table with totals, numbers to the right", () => {
     expect(reportTable(["model", "day"], rows).split("\n")).toEqual([
-      "MODEL    DAY         REQUESTS  ERRORS  INPUT TOKENS  OUTPUT TOKENS          COST (Rp)",
-      "svc-lyt  2026-01-15         3       1            12              9              0.072",
-      "-        2026-01-15      1000       0             0              0  9007199254.740993",
-      "TOTAL                    1003       1            12              9  9007199254.812993",
+      "MODEL    DAY         REQUESTS  ERRORS  INPUT TOKENS  OUTPUT TOKENS              COST",
+      "svc-lyt  2026-01-15         3       1            12              9         Rp 0.0720",
+      "-        2026-01-15     1,000       0             0              0  Rp 9,007,199,255",
+      "TOTAL                   1,003       1            12              9  Rp 9,007,199,255",
       "",
     ])
     expect(reportTable([], rows.slice(0, 1))).toMatch(/^ +REQUESTS.*\nTOTAL +3 /)
@@ -134,7 +134,7 @@ describe("rakit ledger, beside a running server", () => {
       code: 0,
       stderr: "",
       stdout: expect.stringMatching(
-        /\nsvc-lyt +3 +0 +12 +9 +0\.072\nTOTAL +3 +0 +12 +9 +0\.072\n$/,
+        /\nsvc-lyt +3 +0 +12 +9 +Rp 0\.0720\nTOTAL +3 +0 +12 +9 +Rp 0\.0720\n$/,
       ),
     })
     expect(sound).toMatchObject({

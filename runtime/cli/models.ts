@@ -16,6 +16,7 @@ type Files = Pick<ModelEntry, "id" | "sources">
 
 interface Options {
   readonly config: string
+  readonly json?: boolean
 }
 
 const print = ({ config }: AssembledDeployment, text: string): void =>
@@ -36,7 +37,12 @@ const chosen = (deployment: AssembledDeployment, ids: readonly string[]) =>
     )
   })
 
-export const listModels = ({ config }: Options) =>
+const headings = ["MODEL", "TASK", "BACKEND", "PRECISION", "FILES", "FROM", "WHERE"]
+
+const printJson = (deployment: AssembledDeployment, data: unknown): void =>
+  print(deployment, `${JSON.stringify({ object: "list", data }, null, 2)}\n`)
+
+export const listModels = ({ config, json }: Options) =>
   withDeployment(config, (deployment) =>
     Effect.gen(function* () {
       const files = deployment.modelFiles
@@ -60,8 +66,10 @@ export const listModels = ({ config }: Options) =>
           row(entry, own),
         ),
       )
-      const heading = ["MODEL", "TASK", "BACKEND", "PRECISION", "FILES", "FROM", "WHERE"]
-      print(deployment, formatTable([heading, ...rows.flat()]))
+      if (!json) return print(deployment, formatTable([headings, ...rows.flat()]))
+      const named = (row: readonly string[]) =>
+        Object.fromEntries(headings.map((key, column) => [key.toLowerCase(), row[column]]))
+      return printJson(deployment, rows.flat().map(named))
     }),
   )
 
@@ -112,20 +120,21 @@ export const pullModels = (ids: readonly string[], { config, lock, update }: Pul
     }),
   )
 
-export const verifyModels = (ids: readonly string[], { config }: Options) =>
+export const verifyModels = (ids: readonly string[], { config, json }: Options) =>
   withDeployment(config, (deployment) =>
     Effect.gen(function* () {
       const files = deployment.modelFiles
-      let damaged = 0
-      for (const { id, sources } of (yield* chosen(deployment, ids)).flatMap(filesOf)) {
-        const wrong = yield* files.verify(sources)
-        damaged += wrong.length
-        print(
-          deployment,
-          wrong.length ? wrong.map((text) => `${id}: ${text}\n`).join("") : `${id}: ok\n`,
-        )
-      }
-      if (damaged > 0)
+      const checked = yield* Effect.forEach(
+        (yield* chosen(deployment, ids)).flatMap(filesOf),
+        ({ id, sources }) =>
+          Effect.map(files.verify(sources), (problems) => {
+            const lines = problems.length > 0 ? problems : ["ok"]
+            if (!json) print(deployment, lines.map((text) => `${id}: ${text}\n`).join(""))
+            return { model: id, problems }
+          }),
+      )
+      if (json) printJson(deployment, checked)
+      if (checked.some(({ problems }) => problems.length > 0))
         return yield* Effect.fail(
           new Error("Some files are damaged or missing. Fix: rakit models pull"),
         )

@@ -3,15 +3,16 @@ import { PluginError } from "../../core/errors.ts"
 import type { Mask } from "../config/mask.ts"
 import { ConfigError } from "../config/problems.ts"
 
-const textOf = (error: unknown): string => {
-  if (error instanceof ConfigError) return error.problems.join("\n")
-  if (error instanceof PluginError) return `plugin ${error.plugin}: ${error.message}`
-  return error instanceof Error ? error.message : String(error)
+/** Why a command failed; a config file may have several problems. */
+export const reasonsOf = (error: unknown): readonly string[] => {
+  if (error instanceof ConfigError) return error.problems
+  if (error instanceof PluginError) return [`plugin ${error.plugin}: ${error.message}`]
+  return [error instanceof Error ? error.message : String(error)]
 }
 
 /** Prints why a command failed, without values of the environment, and exits with 1. */
 export const refuse = (error: unknown, mask?: Mask): never => {
-  const text = textOf(error)
+  const text = reasonsOf(error).join("\n")
   process.stderr.write(`${mask ? mask.text(text) : text}\n`)
   process.exit(1)
 }

@@ -6,20 +6,74 @@ export const precisionOf = ({ options }: Pick<ModelEntry, "options">): string =>
   return typeof precision === "string" ? precision : "-"
 }
 
-/** Pads each column to its widest cell. */
-export const formatTable = (rows: readonly (readonly string[])[]): string => {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+type Row = readonly string[]
+
+const gap = "  "
+/** Longer words are broken, as those of addresses. */
+const longestWord = 24
+
+const naturalWidths = (rows: readonly Row[]): number[] =>
+  (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)))
+
+const widestWord = (text: string): number =>
+  Math.min(longestWord, Math.max(...text.split(" ").map(({ length }) => length)))
+
+/** Takes from the widest column until the row fits, but breaks no short word. */
+const fittedWidths = (rows: readonly Row[], most: number): readonly number[] => {
+  const widths = naturalWidths(rows)
+  const least = widths.map((_, column) =>
+    Math.max(...rows.map((row) => widestWord(row[column] ?? ""))),
   )
-  return rows
-    .map(
-      (row) =>
-        `${row
-          .map((cell, column) =>
-            column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0),
-          )
-          .join("  ")
-          .trimEnd()}\n`,
+  const room = most - gap.length * (widths.length - 1)
+  for (let over = widths.reduce((sum, width) => sum + width, 0) - room; over > 0; over--) {
+    const spare = widths.map((width, column) => (width > (least[column] ?? 0) ? width : 0))
+    const widest = Math.max(...spare)
+    if (widest === 0) break
+    const column = spare.indexOf(widest)
+    widths[column] = widest - 1
+  }
+  return widths
+}
+
+/** Lines of at most `width` characters, broken between words where that is possible. */
+export const wrapped = (text: string, width: number): readonly string[] => {
+  const lines: string[] = []
+  let line = ""
+  for (let word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(line)
+      line = ""
+    }
+    for (; word.length > width; word = word.slice(width)) lines.push(word.slice(0, width))
+    line = line === "" ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}
+
+/**
+ * Pads each column to its widest cell. `width`: how long a line may be; cells are broken into
+ * several lines then.
+ */
+export const formatTable = (rows: readonly Row[], width = Number.POSITIVE_INFINITY): string => {
+  const widths = Number.isFinite(width) ? fittedWidths(rows, width) : naturalWidths(rows)
+  const linesOf = (row: Row): readonly string[] => {
+    const cells = row.map((cell, column) =>
+      Number.isFinite(width) ? wrapped(cell, widths[column] ?? longestWord) : [cell],
     )
+    const height = Math.max(...cells.map((lines) => lines.length))
+    return Array.from({ length: height }, (_, n) =>
+      cells
+        .map((lines, column) =>
+          column === row.length - 1
+            ? (lines[n] ?? "")
+            : (lines[n] ?? "").padEnd(widths[column] ?? 0),
+        )
+        .join(gap)
+        .trimEnd(),
+    )
+  }
+  return rows
+    .flatMap(linesOf)
+    .map((line) => `${line}\n`)
     .join("")
 }

@@ -5,6 +5,14 @@ import { DeploymentConfig } from "./schema.ts"
 
 type Node = Record<string, unknown>
 
+/** Notes of a key stand beside what its schema says, not in an `allOf` of their own. */
+const withNotesOfKey = (node: Node): Node => {
+  const { allOf, ...rest } = node
+  const isNotes = (part: Node) =>
+    Object.keys(part).every((key) => /^(description|default)$/.test(key))
+  return Array.isArray(allOf) && allOf.every(isNotes) ? Object.assign(rest, ...allOf) : node
+}
+
 /**
  * Editors see the file before `${ENV}` is replaced, so a reference is allowed wherever a number or
  * a boolean is.
@@ -12,7 +20,7 @@ type Node = Record<string, unknown>
 const allowReferences = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(allowReferences)
   if (typeof node !== "object" || node === null) return node
-  const entries = Object.entries(node as Node).map(([key, value]) => [
+  const entries = Object.entries(withNotesOfKey(node as Node)).map(([key, value]) => [
     key,
     key === "enum" || key === "default" ? value : allowReferences(value),
   ])

@@ -112,6 +112,18 @@ describe("loadConfig", () => {
     expect(adapter).toEqual({ id: "b", sources: [{ url: `file:${join(dirname(file), "m/b")}/` }] })
   })
 
+  it.each([
+    ["./m/x.gguf", "m/x.gguf"],
+    ["../x.gguf", "../x.gguf"],
+    ["./folder/", "folder/"],
+  ])("takes the path %s as a source, relative to the config file", (path, place) => {
+    const file = write(
+      `plugins: {}\nmodels: [{ id: a, task: chat, backend: x, limits: { contextTokens: 1 }, sources: [{ url: ${path} }] }]`,
+    )
+    const [source] = loadConfig(file, {}).deployment.models[0]!.sources
+    expect(source?.url).toBe(`file:${join(dirname(file), place)}`)
+  })
+
   it("takes file: sources relative to the config file", () => {
     const file = write(
       "plugins: {}\nmodels: [{ id: a, task: chat, backend: x, limits: { contextTokens: 1 }, sources: [{ url: 'file:m/x.gguf' }] }]",

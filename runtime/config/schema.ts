@@ -1,11 +1,8 @@
-import { Effect, Schema } from "effect"
-import { withDefault } from "../../core/decode.ts"
+import { Schema } from "effect"
+import { secretSetting, setting, withDefault } from "../../core/decode.ts"
 import { defaultBatchPriceFactor } from "../../core/pricing.ts"
-import { parseNetwork } from "../http/connection/client-address.ts"
-import { defaultHttpLimits } from "../http/limits.ts"
-import { isOriginEntry } from "../http/response/cors.ts"
-import { defaultHttpTimings } from "../http/timings.ts"
 import { OtelConfig } from "./otel-schema.ts"
+import { ServerConfig } from "./server-schema.ts"
 
 const strings = Schema.Array(Schema.String)
 const rupiah = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }))
@@ -14,7 +11,7 @@ const tokens = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_0
 export const SourceConfig = Schema.Struct({
   url: Schema.String.annotate({
     description:
-      "pypi:package==version/path, npm:package@version/path, https://..., file:path or hf:owner/repo@rev/path; a path that ends in / is a folder, of a hub's folder {*.json,part/x.safetensors} are some files",
+      "pypi:package==version/path, npm:package@version/path, https://..., ./path, file:path or hf:owner/repo@rev/path; a path that ends in / is a folder, of a hub's folder {*.json,part/x.safetensors} are some files",
   }),
   sha256: Schema.optionalKey(
     Schema.String.check(
@@ -60,11 +57,13 @@ export const ModelConfig = Schema.Struct({
     Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/, {
       message: "must be 1 to 100 letters, digits or . _ : / -",
     }),
-  ),
-  task: Schema.Literals(["chat", "embed", "rerank", "image", "transcribe"]),
-  tier: withDefault(Schema.String, "standard"),
-  description: withDefault(Schema.String, ""),
-  ownedBy: withDefault(Schema.String, "rakit"),
+  ).annotate({ description: "What requests name as `model`." }),
+  task: Schema.Literals(["chat", "embed", "rerank", "image", "transcribe"]).annotate({
+    description: "What the model does, and so which endpoints serve it.",
+  }),
+  tier: withDefault(Schema.String, "standard", "A word of your own for the catalogue."),
+  description: withDefault(Schema.String, "", "A line about the model in the catalogue."),
+  ownedBy: withDefault(Schema.String, "rakit", "`owned_by` of the catalogue."),
   limits: Schema.Struct({
     contextTokens: tokens.annotate({
       description: "The window that is promised; where the model's own is smaller, that is served.",
@@ -72,16 +71,17 @@ export const ModelConfig = Schema.Struct({
     maxOutputTokens: withDefault(
       Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000_000 })),
       0,
+      "The longest answer in tokens; a chat model needs it.",
     ),
     defaultMaxTokens: withDefault(tokens, 2048, "max_tokens of a request that names none."),
-  }),
+  }).annotate({ description: "Windows in tokens." }),
   modalities: withDefault(strings, ["text"], "Those that the model lacks are not shown."),
   capabilities: withDefault(
     strings,
     [],
     "chat, embeddings, rerank or image_generation, and what the model can do besides: tool_use, thinking, vision, structured_output, prompt_caching, image_editing; what it lacks is not shown.",
   ),
-  price: withDefault(PriceConfig, {}),
+  price: withDefault(PriceConfig, {}, "Prices; what has none is free."),
   backend: Schema.String.annotate({
     description: "Name of a backend that a plugin provides, as `onnx`.",
   }),
@@ -101,118 +101,26 @@ export type ModelConfig = typeof ModelConfig.Type
 const IncludeConfig = Schema.Union([
   Schema.String,
   Schema.Struct({
-    file: Schema.String,
-    id: Schema.optionalKey(ModelConfig.fields.id),
-    tier: Schema.optionalKey(Schema.String),
-    description: Schema.optionalKey(Schema.String),
-    price: Schema.optionalKey(PriceConfig),
+    file: Schema.String.annotate({ description: "The file, as the plain form names it." }),
+    id: Schema.optionalKey(ModelConfig.fields.id).annotate({
+      description: "Its model's id here.",
+    }),
+    tier: Schema.optionalKey(Schema.String).annotate({ description: "Its tier here." }),
+    description: Schema.optionalKey(Schema.String).annotate({
+      description: "Its line in the catalogue here.",
+    }),
+    price: Schema.optionalKey(PriceConfig).annotate({ description: "Its prices here." }),
   }),
 ])
 export type IncludeConfig = typeof IncludeConfig.Type
 export const IncludeList = Schema.Array(IncludeConfig)
 
-export const ServerConfig = Schema.Struct({
-  host: withDefault(Schema.String, "0.0.0.0"),
-  port: withDefault(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65535 })), 8080),
-  drainTimeoutMs: withDefault(
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_600_000 })),
-    30_000,
-    "How long open requests may go on after SIGTERM.",
-  ),
-  drainDelayMs: withDefault(
-    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 })),
-    0,
-    "How long after SIGTERM new requests are still taken, while /readyz is 503: until load balancers have seen it.",
-  ),
-  ssePingMs: withDefault(
-    Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 300_000 })),
-    defaultHttpTimings.pingMs,
-    "Interval of the comments on an event stream that keep proxies from closing a quiet one.",
-  ),
-  // at most below the lease of an Idempotency-Key (15 min): a running call must hold its key
-  callTimeoutMs: withDefault(
-    Schema.Int.check(Schema.isBetween({ minimum: 1000, maximum: 600_000 })),
-    300_000,
-  ),
-  trustedProxies: withDefault(
-    Schema.Array(
-      Schema.String.check(
-        Schema.makeFilter(
-          (text: string) =>
-            parseNetwork(text) !== undefined || "must be an IP address or a network, as 10.0.0.0/8",
-        ),
-      ),
-    ),
-    [],
-    "Proxies whose X-Forwarded-For names the client.",
-  ),
-  metrics: withDefault(
-    Schema.Struct({
-      port: Schema.optionalKey(
-        Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65535 })),
-      ).annotate({
-        description: "A port of its own for /metrics, which the API's port does not serve then.",
-      }),
-      host: withDefault(Schema.String, "127.0.0.1", "Where the own port listens."),
-      bearer: Schema.RedactedFromValue(
-        Schema.String.check(
-          Schema.makeFilter(
-            (text: string) =>
-              text === "" || text.length >= 16 || "must have at least 16 characters",
-          ),
-        ),
-      )
-        .annotate({ description: "The token that readers of /metrics send; none when empty." })
-        .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-    }),
-    {},
-    "Who may read /metrics, and where.",
-  ),
-  cors: withDefault(
-    Schema.Struct({
-      origins: withDefault(
-        Schema.Array(
-          Schema.String.check(
-            Schema.makeFilter(
-              (text: string) =>
-                isOriginEntry(text) ||
-                'must be an origin as browsers send it, as https://app.example.com (http for localhost only, no path, no wildcard), or "*"',
-            ),
-          ),
-        ),
-        [],
-        'Origins whose pages may call /v1 and read the answers; none by default. "*": any page, with test keys only. A key in a page is everybody\'s who opens it: give it a small monthly cap and few scopes, or better let your own server call.',
-      ),
-    }),
-    {},
-  ),
-  bodies: withDefault(
-    Schema.Struct({
-      megabytes: withDefault(
-        Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
-        defaultHttpLimits.maxBufferedBytes / 2 ** 20,
-        "JSON bodies of all open requests together; one more is refused with 429.",
-      ),
-      megabytesPerAccount: withDefault(
-        Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })),
-        defaultHttpLimits.maxBufferedBytesPerAccount / 2 ** 20,
-        "Those of one account. No JSON body may be larger.",
-      ),
-    }),
-    {},
-    "The memory for bodies; parsed, they may take three times as much. Files are never held.",
-  ),
-  workerThreads: withDefault(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })),
-    1,
-    "Threads for tokenization and chunking; as many again compile schemas, which may take long.",
-  ),
-})
-
 /** A deployment: one YAML file. */
 export const DeploymentConfig = Schema.Struct({
-  $schema: Schema.optionalKey(Schema.String),
-  name: withDefault(Schema.String, "rakit"),
+  $schema: Schema.optionalKey(Schema.String).annotate({
+    description: "For editors: the file of this schema.",
+  }),
+  name: withDefault(Schema.String, "rakit", "The deployment's name in logs and traces."),
   dataDir: withDefault(
     Schema.String,
     ".rakit",
@@ -228,7 +136,7 @@ export const DeploymentConfig = Schema.Struct({
     "",
     "Where clients reach the server: for links in e-mails and receipts. The address that it listens on when empty.",
   ),
-  secretKey: Schema.RedactedFromValue(
+  secretKey: secretSetting(
     Schema.String.check(
       Schema.makeFilter(
         (text: string) =>
@@ -237,12 +145,8 @@ export const DeploymentConfig = Schema.Struct({
           "must have at least 32 characters (RAKIT_SECRET_KEY); make one with: openssl rand -hex 32",
       ),
     ),
-  )
-    .annotate({
-      description:
-        "Encrypts secrets at rest; give servers that share a database the same. Made and kept in <dataDir>/secret.key when empty.",
-    })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
+    "Encrypts secrets at rest, at least 32 characters; give servers that share a database the same. Made and kept in <dataDir>/secret.key when empty.",
+  ),
   outbound: withDefault(
     Schema.Struct({
       allowHosts: withDefault(
@@ -265,20 +169,26 @@ export const DeploymentConfig = Schema.Struct({
       ),
     }),
     {},
+    "Which hosts the server may call on behalf of its customers.",
   ),
   log: withDefault(
     Schema.Struct({
-      level: withDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info"),
+      level: withDefault(
+        Schema.Literals(["debug", "info", "warn", "error"]),
+        "info",
+        "The least level that is written.",
+      ),
     }),
     {},
+    "The log: JSON lines on stdout.",
   ),
   otel: withDefault(OtelConfig, {}, "Traces of requests."),
-  server: withDefault(ServerConfig, {}),
+  server: withDefault(ServerConfig, {}, "The HTTP server."),
   plugins: Schema.Record(Schema.String, Schema.Unknown).annotate({
     description:
       "Plugins and their settings: a built-in name, a package name, or a path (./my-plugin.ts).",
   }),
-  batchPriceFactor: withDefault(
+  batchPriceFactor: setting(
     Schema.Finite.check(
       Schema.makeFilter(
         (factor: number) =>
@@ -288,7 +198,7 @@ export const DeploymentConfig = Schema.Struct({
     defaultBatchPriceFactor,
     "What a line of a batch costs, as a part of the list price.",
   ),
-  models: withDefault(Schema.Array(ModelConfig), []),
+  models: withDefault(Schema.Array(ModelConfig), [], "The catalogue."),
   include: withDefault(
     IncludeList,
     [],

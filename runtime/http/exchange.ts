@@ -37,6 +37,8 @@ export interface Exchange {
   call: CallRecord | undefined
   /** A page, or a file of one: its log line is of no interest. */
   isAsset: boolean
+  /** A stream of events that happen elsewhere: nothing is lost when it ends early. */
+  isWatch: boolean
   errorCode: string | undefined
   /** An event stream has begun: an error can only be sent as its last event. */
   streaming: boolean
@@ -107,6 +109,7 @@ export const makeExchange = (
     callId: undefined,
     call: undefined,
     isAsset: false,
+    isWatch: false,
     errorCode: undefined,
     streaming: false,
     testKeysOnly: false,

@@ -66,11 +66,12 @@ export interface Routes extends Router {
 
 /** Sends browsers to the route's page, where an endpoint serves it. */
 const withPage = (
-  { page, run }: SystemRoute,
+  { pages, run }: SystemRoute,
   endpoints: readonly Endpoint[],
   lingerMs: number,
 ): SystemRoute["run"] => {
-  if (page === undefined || !endpoints.some((endpoint) => endpoint.path === page)) return run
+  const page = pages?.find((path) => endpoints.some((endpoint) => endpoint.path === path))
+  if (page === undefined) return run
   return (exchange) => {
     exchange.res.appendHeader("vary", "accept")
     if (!wantsPage(exchange.req.headers.accept)) return run(exchange)

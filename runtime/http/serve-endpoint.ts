@@ -131,7 +131,11 @@ const answerOf = (
     const identified = callerOf(endpoint, req.headers.authorization, deps)
     const { caller, barred } = yield* timed(meter, "auth", identified)
     record.caller = caller
-    const client = { address: deps.addressOf(req), languages: req.headers["accept-language"] }
+    const client = {
+      address: deps.addressOf(req),
+      languages: req.headers["accept-language"],
+      signature: req.headers["svc-signature"]?.toString(),
+    }
     const input: CallInput = {
       caller,
       client,
@@ -202,6 +206,7 @@ export const serveEndpoint = (
         )
       const answer = yield* answerOf(endpoint, exchange, addressed, deps)
       exchange.isAsset = endpoint.access === "public" && "bytes" in answer.reply
+      exchange.isWatch = endpoint.access === "session" && "events" in answer.reply
       yield* send(exchange, answer, deps)
     }),
   )

@@ -1,5 +1,6 @@
 import { Effect, Fiber, Stream } from "effect"
 import { afterEach, expect, test } from "vitest"
+import { defaultLimits } from "../../../core/caller.ts"
 import {
   echo,
   goodKey,
@@ -46,6 +47,30 @@ test("an open stream ends properly, idle connections close, new ones are refused
   expect(text).toMatch(/"n":14\}\n\ndata: \[DONE\]\n\n$/)
   await drained
   expect(fixture.settlements).toMatchObject([{ outcome: "settled", httpStatus: 200 }])
+})
+
+test("a stream that only watches ends at once, with an error as its last event", async () => {
+  const endless = {
+    ...streaming(ticking(20)),
+    method: "GET",
+    body: "none",
+    access: "session",
+  } as const
+  const resume = () =>
+    Effect.succeed({
+      tenant: { account: "acc", mode: "live" as const },
+      scopes: ["*"],
+      role: "user" as const,
+      limits: defaultLimits,
+    })
+  const sessions = () => ({ authenticate: resume, resume })
+  fixture = await openHttpFixture({ endpoints: [endless], sessions })
+  const res = await fetch(`${fixture.url}/v1/stream`, {
+    headers: { authorization: "Bearer session" },
+  })
+  expect(res.status).toBe(200)
+  await Effect.runPromise(fixture.server.drain(600_000))
+  expect(await res.text()).toMatch(/\n\ndata: \{"error":.*"server_starting".*\}\n\n$/)
 })
 
 test("what comes over an open connection is still answered, with Connection: close; /readyz says draining", async () => {

@@ -52,6 +52,7 @@ export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number
     isRefusing = false
     server.close()
     for (const { res } of inFlight.all()) closeAfter(res)
+    for (const exchange of [...inFlight.all()]) if (exchange.isWatch) exchange.abort("draining")
     server.closeIdleConnections()
   })
   /** Node does not count a connection that has sent nothing as idle. */

@@ -17,8 +17,14 @@ const metered: Occurs = ({ access }) => access === "key"
 const withBody: Occurs = ({ body }) => body !== "none"
 const withJson: Occurs = ({ body }) => typeof body !== "string"
 const withBytes: Occurs = ({ body }) => body === "bytes" || body === "multipart"
-const withId: Occurs = ({ path }) => path.includes("{")
+/** A message that another server signs: it names its object in the body, and may come twice. */
+const signed: Occurs = ({ access, body, form }) =>
+  access === "public" && body === "bytes" && form !== undefined
+const withId: Occurs = ({ path, aliases = [] }) =>
+  [path, ...aliases].some((one) => one.includes("{"))
 const creating: Occurs = (endpoint) => endpoint.creates === true
+/** Events of what happens elsewhere: for as long as somebody looks. */
+const isWatch: Occurs = ({ access, event }) => access === "session" && event !== undefined
 /** Nothing but bytes, which have a tag. */
 export const isPlainBytes: Occurs = ({ mediaTypes, reply }) => mediaTypes !== undefined && !reply
 /** Bytes that a client saves, of which it may ask for a part. */
@@ -47,11 +53,14 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   permission_denied: guarded,
   origin_not_allowed: metered,
   // a body may name an object, too
-  not_found: (endpoint) => withId(endpoint) || withModel(endpoint),
+  not_found: (endpoint) => withId(endpoint) || withModel(endpoint) || signed(endpoint),
   method_not_allowed: elsewhere,
   request_timeout: always,
   conflict: (endpoint) =>
-    creating(endpoint) || changing(endpoint) || (guarded(endpoint) && withId(endpoint)),
+    signed(endpoint) ||
+    creating(endpoint) ||
+    changing(endpoint) ||
+    (guarded(endpoint) && withId(endpoint)),
   precondition_failed: isPlainBytes,
   payload_too_large: withBody,
   storage_quota_exceeded: withBytes,
@@ -64,7 +73,7 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   // mails and sign-ins are limited too
   rate_limit_error: (endpoint) => metered(endpoint) || signing(endpoint) || changing(endpoint),
   // large bodies of one account, too
-  concurrency_exceeded: (endpoint) => metered(endpoint) || withBody(endpoint),
+  concurrency_exceeded: (endpoint) => metered(endpoint) || withBody(endpoint) || isWatch(endpoint),
   backend_busy: withBody,
   headers_too_large: always,
   internal_error: always,

@@ -80,6 +80,8 @@ const mediaOf = (
   book: SchemaBook,
 ): Readonly<Record<string, Json>> | undefined => {
   if (body === "none") return undefined
+  if (body === "bytes" && form)
+    return { "application/json": { schema: book.of(form, `${pascal(id)}Request`) } }
   if (body === "bytes") return { "application/octet-stream": { schema: binary } }
   const ofForm = {
     "multipart/form-data": { schema: form ? book.of(form, `${pascal(id)}Form`) : {} },
@@ -131,20 +133,34 @@ const replyHeaders = (endpoint: Endpoint) => ({
 const dryRunOr = (endpoint: Endpoint, schema: Json): Json =>
   takesDryRun(endpoint) ? { anyOf: [schema, { $ref: "#/components/schemas/DryRun" }] } : schema
 
+/**
+ * OpenAPI 3.1 can't describe a sequence of events: the schema is that of one. Where there is
+ * nothing else, generators would read the whole answer as one, so it is a text there.
+ */
+const eventsSchema = (
+  { id, reply }: Endpoint,
+  event: NonNullable<Endpoint["event"]>,
+  book: SchemaBook,
+): Json => {
+  const one = book.of(event, `${pascal(id)}Event`)
+  if (reply) return one
+  return { type: "string", contentMediaType: "application/json", contentSchema: one }
+}
+
 const success = (endpoint: Endpoint, book: SchemaBook): Json => {
   const { id, reply, event } = endpoint
   const content = {
     ...(reply && {
       "application/json": { schema: dryRunOr(endpoint, book.of(reply, `${pascal(id)}Reply`)) },
     }),
-    // OpenAPI 3.1 can't describe a sequence of events: the schema is that of one
-    ...(event && { "text/event-stream": { schema: book.of(event, `${pascal(id)}Event`) } }),
+    ...(event && { "text/event-stream": { schema: eventsSchema(endpoint, event, book) } }),
     ...(bytesOf(endpoint) as object),
   }
   return {
-    description: event
-      ? "The answer; with `stream` each event is one `data:` line of this schema, and the last line is `data: [DONE]`."
-      : "The answer.",
+    description:
+      event && reply
+        ? "The answer; with `stream` each event is one `data:` line of this schema, and the last line is `data: [DONE]`."
+        : "The answer.",
     headers: replyHeaders(endpoint),
     ...(Object.keys(content).length > 0 && { content }),
   }

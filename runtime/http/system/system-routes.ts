@@ -15,8 +15,8 @@ export interface SystemRoute {
   readonly path: string
   /** Whether pages of other origins may read it. */
   readonly forOthers?: true
-  /** Where browsers are sent instead, if an endpoint serves it. */
-  readonly page?: string
+  /** Where browsers are sent instead: the first of these that an endpoint serves. */
+  readonly pages?: readonly string[]
   readonly run: (exchange: Exchange) => Effect.Effect<void, ApiError>
 }
 
@@ -87,7 +87,7 @@ export const systemRoutes = ({
         },
       }),
     ),
-    page: "/dashboard",
+    pages: ["/dashboard", "/docs"],
   },
   json("healthz", "/healthz", lingerMs, Effect.succeed({ status: 200, json: { status: "ok" } })),
   json(

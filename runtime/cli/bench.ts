@@ -1,0 +1,61 @@
+import { runLoad } from "./bench/load.ts"
+import { figuresOf, reportText } from "./bench/report.ts"
+import { refuse } from "./refuse.ts"
+
+export interface BenchOptions {
+  readonly key?: string
+  readonly model?: string
+  readonly requests: number
+  readonly parallel: number
+  readonly maxTokens: number
+  readonly prompt?: string
+  readonly json: boolean
+}
+
+interface Listed {
+  readonly id: string
+  readonly type?: string
+  readonly capabilities?: readonly string[]
+  readonly pricing?: { readonly output_idr?: number }
+}
+
+/** The chat model whose answers cost least. */
+const cheapestChat = async (url: string): Promise<string> => {
+  const reply = await fetch(`${url}/v1/models`, { signal: AbortSignal.timeout(10_000) })
+  const { data = [] } = (await reply.json()) as { readonly data?: readonly Listed[] }
+  const chats = data.filter(({ capabilities }) => capabilities?.includes("chat"))
+  const price = ({ pricing }: Listed) => pricing?.output_idr ?? 0
+  const [first] = chats.sort((a, b) => price(a) - price(b))
+  if (!first) throw new Error("The server has no chat model. Fix: name one with --model.")
+  return first.id
+}
+
+const defaultPrompt = "Explain in a few sentences how a bicycle stays upright."
+
+/** Exits with 1 when no request succeeded. */
+export const bench = async (address: string, options: BenchOptions): Promise<void> => {
+  const url = address.replace(/\/(v1\/?)?$/, "")
+  const key = options.key ?? process.env.RAKIT_API_KEY
+  if (!key) return refuse(new Error("No API key. Fix: --key, or set RAKIT_API_KEY."))
+  const { requests, parallel, maxTokens, prompt = defaultPrompt, json } = options
+  try {
+    const model = options.model ?? (await cheapestChat(url))
+    const target = { url, key, model, maxTokens, prompt }
+    const isShown = process.stderr.isTTY === true
+    const load = await runLoad(target, { requests, parallel }, (done) => {
+      if (isShown) process.stderr.write(`\r${done} / ${requests}`)
+    })
+    if (isShown) process.stderr.write("\r\u001b[K")
+    const about = { url, model, parallel, max_tokens: maxTokens }
+    process.stdout.write(
+      json
+        ? `${JSON.stringify({ object: "bench", ...about, ...figuresOf(load), failures: Object.fromEntries(load.failures) }, null, 2)}\n`
+        : `${model} at ${url}, ${parallel} at once\n${reportText(load)}`,
+    )
+    if (load.samples.length === 0) process.exit(1)
+  } catch (error) {
+    const { cause, message } = error as Error
+    const reason = cause instanceof Error ? `: ${cause.message}` : ""
+    refuse(new Error(`${url} can't be asked: ${message}${reason}`))
+  }
+}
