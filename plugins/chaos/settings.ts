@@ -1,22 +1,25 @@
-import { Effect, Schema } from "effect"
-import type {
-  Billing,
-  Database,
-  Files,
-  Idempotency,
-  Identity,
-  Mailer,
-  ModelPlan,
-  Queue,
-  Storage,
-  Task,
-  Webhook,
+import { Schema } from "effect"
+import {
+  type Billing,
+  type Database,
+  type Files,
+  type Idempotency,
+  type Identity,
+  type Mailer,
+  type ModelPlan,
+  type Queue,
+  type Storage,
+  setting,
+  type Task,
+  type Webhook,
 } from "../../core/index.ts"
 
-const count = (fallback: number) =>
-  Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
-    .annotate({ default: fallback })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(fallback)))
+const count = (fallback: number, description: string) =>
+  setting(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 })),
+    fallback,
+    description,
+  )
 
 type Operations = {
   readonly storage: keyof Storage
@@ -62,46 +65,42 @@ const isOperation = ({ port, operation }: { readonly port: Port; readonly operat
 
 /** What is done to one operation of a port, and when. */
 export const Fault = Schema.Struct({
-  port: Schema.Literals(ports),
-  /**
-   * As the port names it: `put`, `get`, `run`, `send` ...; of `health` a check, as `/readyz` names
-   * it. Empty: each of them.
-   */
-  operation: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  /**
-   * slow: it waits. fail: it fails. full: no space is left. disconnect: what is behind the port
-   * can't be reached. crash: the adapter throws. exit: this process ends as by `kill -9`.
-   */
-  fault: Schema.Literals(["slow", "fail", "full", "disconnect", "crash", "exit"]),
-  /** How likely a call has it, 0 to 1. */
-  probability: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
-    .annotate({ default: 1 })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(1))),
-  /** So many calls of the operation pass before the first fault. */
-  after: count(0),
-  /** So many faults, and no more; 0: no end. */
-  times: count(0),
-  /** How long `slow` waits: before the call, or before each item of a stream. */
-  delayMs: count(1_000),
-  /** For streams: so many items pass before the stream fails. */
-  items: count(0),
+  port: Schema.Literals(ports).annotate({
+    description: "The port whose operation has the fault; `health`: the checks of `/readyz`.",
+  }),
+  operation: setting(
+    Schema.String,
+    "",
+    "As the port names it: `put`, `get`, `run`, `send` ...; of `health` a check, as `/readyz` names it. Empty: each of them.",
+  ),
+  fault: Schema.Literals(["slow", "fail", "full", "disconnect", "crash", "exit"]).annotate({
+    description:
+      "slow: it waits. fail: it fails. full: no space is left. disconnect: what is behind the port can't be reached. crash: the adapter throws. exit: this process ends as by `kill -9`.",
+  }),
+  probability: setting(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
+    1,
+    "How likely a call has it, 0 to 1.",
+  ),
+  after: count(0, "So many calls of the operation pass before the first fault."),
+  times: count(0, "So many faults, and no more; 0: no end."),
+  delayMs: count(1_000, "How long `slow` waits: before the call, or before each item of a stream."),
+  items: count(0, "For streams: so many items pass before the stream fails."),
 }).check(Schema.makeFilter(isOperation))
 export type Fault = typeof Fault.Type
 
 export const Settings = Schema.Struct({
-  /** The same seed and the same calls have the same faults. */
-  seed: count(1),
-  /** Lets it start where NODE_ENV is `production`. */
-  iKnow: Schema.Boolean.annotate({ default: false }).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(false)),
+  seed: count(1, "The same seed and the same calls have the same faults."),
+  iKnow: setting(Schema.Boolean, false, "Lets it start where NODE_ENV is `production`."),
+  clockSkewMs: setting(
+    Schema.Int,
+    0,
+    "By how much the clock of this process is ahead, in ms; may be negative.",
   ),
-  /** By how much the clock of this process is ahead, in ms; may be negative. */
-  clockSkewMs: Schema.Int.annotate({ default: 0 }).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(0)),
+  faults: setting(
+    Schema.Array(Fault).check(Schema.isMaxLength(100)),
+    [],
+    "Each call has the first of these that is due.",
   ),
-  /** Each call has the first of these that is due. */
-  faults: Schema.Array(Fault)
-    .check(Schema.isMaxLength(100))
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
 })
 export type Settings = typeof Settings.Type

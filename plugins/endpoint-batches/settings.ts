@@ -1,24 +1,34 @@
-import { Effect, Schema } from "effect"
-import { megabyte } from "../../core/index.ts"
+import { Schema } from "effect"
+import { megabyte, setting } from "../../core/index.ts"
 
-const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) =>
-  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 const from = (minimum: number, maximum: number) =>
   Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
 export const Settings = Schema.Struct({
-  maxLines: or(from(1, 1_000_000), 50_000),
-  maxLineMb: or(from(1, 50), 8),
-  windowHours: or(from(1, 720), 24),
-  /** Lines that run at once in one process; accounts share them evenly. */
-  linesAtOnce: or(from(1, 1_024), 64),
-  /** Limit for input and answers in memory. */
-  memoryMb: or(from(8, 4_096), 64),
-  /** Batches that run at once in one process. */
-  batchesAtOnce: or(from(1, 256), 16),
-  pollMs: or(from(10, 60_000), 5_000),
-  /** After this time another worker takes over the batch of a dead one. */
-  leaseMs: or(from(200, 600_000), 15_000),
+  maxLines: setting(from(1, 1_000_000), 50_000, "Most lines of a batch."),
+  maxLineMb: setting(from(1, 50), 8, "The longest line in MB."),
+  windowHours: setting(
+    from(1, 720),
+    24,
+    "How long a batch may run, the `completion_window`; lines that are left then expire.",
+  ),
+  linesAtOnce: setting(
+    from(1, 1_024),
+    64,
+    "Lines that run at once in one process; accounts share them evenly.",
+  ),
+  memoryMb: setting(from(8, 4_096), 64, "Limit for input and answers in memory."),
+  batchesAtOnce: setting(from(1, 256), 16, "Batches that run at once in one process."),
+  pollMs: setting(
+    from(10, 60_000),
+    5_000,
+    "How often a process looks for batches that another one made or left.",
+  ),
+  leaseMs: setting(
+    from(200, 600_000),
+    15_000,
+    "After this time another worker takes over the batch of a dead one.",
+  ),
 })
 export type Settings = typeof Settings.Type
 

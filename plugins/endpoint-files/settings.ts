@@ -1,14 +1,12 @@
-import { Effect, Schema } from "effect"
-import { megabyte } from "../../core/index.ts"
+import { Schema } from "effect"
+import { megabyte, setting } from "../../core/index.ts"
 
-const or = <S extends Schema.Top & { readonly Encoded: number }>(schema: S, value: S["Encoded"]) =>
-  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 const upTo = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 1, maximum }))
 
 export const Settings = Schema.Struct({
-  maxFileMb: or(upTo(10_000), 100),
-  quotaMb: or(upTo(10_000_000), 1024),
-  keepDays: or(upTo(3650), 30),
+  maxFileMb: setting(upTo(10_000), 100, "The largest file in MB."),
+  quotaMb: setting(upTo(10_000_000), 1024, "MB of files of one account, in each mode."),
+  keepDays: setting(upTo(3650), 30, "How long a file is kept from its upload on."),
 })
 export type Settings = typeof Settings.Type
 

@@ -1,4 +1,5 @@
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import { secretSetting, setting } from "../../core/index.ts"
 import { parseSender } from "./address.ts"
 import { parseSmtpUrl } from "./smtp-url.ts"
 
@@ -21,12 +22,11 @@ const From = Schema.String.check(
 )
 
 export const Settings = Schema.Struct({
-  /** `smtp://user:password@host:587` or `smtps://...`. Empty: no mail leaves the server. */
-  url: Schema.RedactedFromValue(Url).pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  /** The sender; empty: the default. */
-  from: From.annotate({ default: defaultFrom }).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(defaultFrom)),
+  url: secretSetting(
+    Url,
+    "`smtp://user:password@host:587` or `smtps://...`. Empty: no mail leaves the server.",
   ),
+  from: setting(From, defaultFrom, "The sender, as `address` or `Name <address>`."),
 })
 export type Settings = typeof Settings.Type
 

@@ -1,8 +1,6 @@
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import { setting } from "../../core/index.ts"
 import { parseTerm } from "./words/lists.ts"
-
-const or = <S extends Schema.Top>(schema: S, value: S["Encoded"]) =>
-  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 
 /** A line of a word list. */
 const Term = Schema.String.check(
@@ -11,32 +9,51 @@ const Term = Schema.String.check(
     return typeof term !== "string" || term
   }),
 )
-const Terms = or(Schema.Array(Term).check(Schema.isMaxLength(10_000)), [])
+const terms = (description: string) =>
+  setting(Schema.Array(Term).check(Schema.isMaxLength(10_000)), [], description)
 
-/** `report` counts what would be refused; `off` does not look for it. */
-const Mode = Schema.Literals(["refuse", "report", "off"])
-const Probability = Schema.Number.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+const mode = (category: string) =>
+  setting(
+    Schema.Literals(["refuse", "report", "off"]),
+    "refuse",
+    `${category}: \`report\` counts what would be refused; \`off\` does not look for it.`,
+  )
+const threshold = (value: number, name: string) =>
+  setting(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
+    value,
+    `The probability of the class ${name} from which on a picture is refused; 1: never.`,
+  )
 
 export const Settings = Schema.Struct({
-  /** A folder with word lists that stand in for the plugin's own; empty: those. */
-  lists: or(Schema.String, ""),
-  /** Terms beside those of the lists. */
-  extra: or(Schema.Struct({ minors: Terms, public_figures: Terms, nsfw: Terms }), {}),
-  /** Harmless phrases: what they cover counts for no category but `minors`. */
-  allow: Terms,
-  /** What happens to prompts and pictures of a category; those of `minors` are refused. */
-  categories: or(
-    Schema.Struct({ public_figures: or(Mode, "refuse"), nsfw: or(Mode, "refuse") }),
-    {},
+  lists: setting(
+    Schema.String,
+    "",
+    "A folder with word lists that stand in for the plugin's own; empty: those.",
   ),
-  /** The probability of a class from which on a picture is `nsfw`; 1: never. */
-  thresholds: or(
+  extra: setting(
     Schema.Struct({
-      porn: or(Probability, 0.6),
-      hentai: or(Probability, 0.85),
-      sexy: or(Probability, 0.95),
+      minors: terms("Terms of the category `minors`."),
+      public_figures: terms("Names of the category `public_figures`."),
+      nsfw: terms("Terms of the category `nsfw`."),
     }),
     {},
+    "Terms beside those of the lists.",
+  ),
+  allow: terms("Harmless phrases: what they cover counts for no category but `minors`."),
+  categories: setting(
+    Schema.Struct({ public_figures: mode("Names of people"), nsfw: mode("Nudity and sex") }),
+    {},
+    "What happens to prompts and pictures of a category; those of `minors` are refused.",
+  ),
+  thresholds: setting(
+    Schema.Struct({
+      porn: threshold(0.6, "porn"),
+      hentai: threshold(0.85, "hentai"),
+      sexy: threshold(0.95, "sexy"),
+    }),
+    {},
+    "The probability of a class from which on a picture is `nsfw`; 1: never.",
   ),
 })
 export type Settings = typeof Settings.Type

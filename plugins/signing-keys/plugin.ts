@@ -5,6 +5,7 @@ import {
   PluginError,
   provide,
   resolve,
+  setting,
   Tokens,
 } from "../../core/index.ts"
 import { makeJwksEndpoint } from "./endpoint.ts"
@@ -16,10 +17,11 @@ import { renewHourly, renewKeys } from "./upkeep.ts"
 const days = 30
 
 const Settings = Schema.Struct({
-  /** How long a key signs. Session keys are accepted for 25 hours more, receipt keys forever. */
-  rotateDays: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 }))
-    .annotate({ default: days })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(days))),
+  rotateDays: setting(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 })),
+    days,
+    "How long a key signs. Session keys are accepted for 25 hours more, receipt keys forever.",
+  ),
 })
 type Settings = typeof Settings.Type
 

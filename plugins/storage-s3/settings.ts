@@ -1,7 +1,7 @@
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import { secretSetting, setting } from "../../core/index.ts"
 
-const optionalText = Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("")))
-const about = (description: string) => optionalText.annotate({ description })
+const text = (description: string) => setting(Schema.String, "", description)
 
 const isPrefix = Schema.makeFilter(
   (text: string) =>
@@ -17,44 +17,44 @@ const isEndpoint = Schema.makeFilter(
     "expected http://host[:port] or https://host[:port]",
 )
 const between = (minimum: number, maximum: number, value: number, description: string) =>
-  Schema.Int.check(Schema.isBetween({ minimum, maximum }))
-    .annotate({ description })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+  setting(Schema.Int.check(Schema.isBetween({ minimum, maximum })), value, description)
 
 /** An empty text counts as not set, so that a config file can have `${S3_ENDPOINT:-}`. */
 export const StorageS3Settings = Schema.Struct({
-  endpoint: Schema.String.check(isEndpoint)
-    .annotate({ description: "The store's URL; empty: that of AWS for the region." })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  region: Schema.String.annotate({
-    description: "The region that requests are signed for; `us-east-1` by default.",
-  }).pipe(Schema.withDecodingDefaultKey(Effect.succeed("us-east-1"))),
-  bucket: Schema.NonEmptyString.annotate({ description: "The bucket; it must exist." }),
-  prefix: Schema.String.check(isPrefix)
-    .annotate({ description: "A folder of the bucket for this deployment; empty: all of it." })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  accessKeyId: about("Empty, with secretAccessKey: the machine's own credentials (AWS)."),
-  secretAccessKey: Schema.RedactedFromValue(Schema.String).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("")),
+  endpoint: setting(
+    Schema.String.check(isEndpoint),
+    "",
+    "The store's URL; empty: that of AWS for the region.",
   ),
-  pathStyle: Schema.Boolean.annotate({
-    description: "https://host/bucket/key instead of https://bucket.host/key; most own stores.",
-  }).pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  region: setting(Schema.String, "us-east-1", "The region that requests are signed for."),
+  bucket: Schema.NonEmptyString.annotate({ description: "The bucket; it must exist." }),
+  prefix: setting(
+    Schema.String.check(isPrefix),
+    "",
+    "A folder of the bucket for this deployment; empty: all of it.",
+  ),
+  accessKeyId: text("Empty, with secretAccessKey: the machine's own credentials (AWS)."),
+  secretAccessKey: secretSetting(Schema.String, "The secret of accessKeyId."),
+  pathStyle: setting(
+    Schema.Boolean,
+    false,
+    "https://host/bucket/key instead of https://bucket.host/key; most own stores.",
+  ),
   presignSeconds: between(
     0,
     604_800,
     0,
     "Files are downloaded from the store itself, by links that are good for so long; 0: through the server.",
   ),
-  presignEndpoint: Schema.String.check(isEndpoint)
-    .annotate({
-      description: "The store's URL in those links, as customers reach it; empty: `endpoint`.",
-    })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(""))),
-  serverSideEncryption: about(
+  presignEndpoint: setting(
+    Schema.String.check(isEndpoint),
+    "",
+    "The store's URL in those links, as customers reach it; empty: `endpoint`.",
+  ),
+  serverSideEncryption: text(
     "`AES256`, or `aws:kms` with the bucket's key; empty: what the bucket does.",
   ),
-  storageClass: about("As the store names it: `STANDARD_IA`; empty: its default."),
+  storageClass: text("As the store names it: `STANDARD_IA`; empty: its default."),
   attempts: between(1, 10, 4, "Tries of one request, the first included."),
   retryBudget: between(
     0,

@@ -1,25 +1,17 @@
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import { setting } from "../../core/index.ts"
 
-const count = (value: number, most: number) =>
-  Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most }))
-    .annotate({ default: value })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
-
-const style = "svc" as const
+const count = (value: number, most: number, description: string) =>
+  setting(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: most })), value, description)
 
 export const Settings = Schema.Struct({
-  /**
-   * `svc`: the header Svc-Signature. `standard`: webhook-id, webhook-timestamp and
-   * webhook-signature, as Standard Webhooks defines them.
-   */
-  style: Schema.Literals(["svc", "standard"])
-    .annotate({ default: style })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(style))),
-  /** Concurrent deliveries to one webhook, from one process. */
-  perWebhook: count(4, 100),
-  /** Deliveries of one process that run or wait for their webhook. */
-  atOnce: count(500, 5_000),
-  /** How long deliveries can be listed. */
-  keepDays: count(30, 3_650),
+  style: setting(
+    Schema.Literals(["svc", "standard"]),
+    "svc",
+    "`svc`: the header Svc-Signature. `standard`: webhook-id, webhook-timestamp and webhook-signature, as Standard Webhooks defines them.",
+  ),
+  perWebhook: count(4, 100, "Concurrent deliveries to one webhook, from one process."),
+  atOnce: count(500, 5_000, "Deliveries of one process that run or wait for their webhook."),
+  keepDays: count(30, 3_650, "How long deliveries can be listed."),
 })
 export type Settings = typeof Settings.Type

@@ -49,12 +49,12 @@ it("without a terminal it is a line every few seconds, and the last one", () => 
   }
   view.stop()
   expect(text().trimEnd().split("\n")).toEqual([
-    "0 / 4,000 lines  Rp0",
-    "1,000 / 4,000 lines  200 lines/s  2,400 tokens/s  Rp2.5  15 s left",
-    "2,000 / 4,000 lines  200 lines/s  2,400 tokens/s  Rp5  10 s left",
+    "0 / 4,000 lines  Rp 0",
+    "1,000 / 4,000 lines  200 lines/s  2,400 tokens/s  Rp 2.50  15 s left",
+    "2,000 / 4,000 lines  200 lines/s  2,400 tokens/s  Rp 5.00  10 s left",
     "a log line",
-    "3,000 / 4,000 lines  200 lines/s  2,400 tokens/s  Rp7.5  5 s left",
-    "4,000 / 4,000 lines  1 failed  200 lines/s  2,400 tokens/s  Rp10",
+    "3,000 / 4,000 lines  200 lines/s  2,400 tokens/s  Rp 7.50  5 s left",
+    "4,000 / 4,000 lines  1 failed  200 lines/s  2,400 tokens/s  Rp 10.00",
   ])
 })
 
@@ -74,7 +74,7 @@ it("on a terminal it is a bar, which makes way for log lines", () => {
     vi.advanceTimersByTime(500)
     view.stop()
     expect(text()).toContain(
-      "██████░░░░░░░░░░░░░░░░░░  1,000 / 4,000 lines  1,000 lines/s  12,000 tokens/s  Rp2.5  3 s left",
+      "██████░░░░░░░░░░░░░░░░░░  1,000 / 4,000 lines  1,000 lines/s  12,000 tokens/s  Rp 2.50  3 s left",
     )
     expect(text()).toContain("\na log line\n")
     expect(text()).toContain("████████████░░░░░░░░░░░░  2,000 / 4,000 lines")
@@ -85,9 +85,9 @@ it("on a terminal it is a bar, which makes way for log lines", () => {
 })
 
 it.each([
-  [84, "██░░░░░░  12,345 / 50,000 lines  1,000 lines/s  16,500 tokens/s  Rp107.05  38 s left"],
-  [80, "12,345 / 50,000 lines  1,000 lines/s  16,500 tokens/s  Rp107.05  38 s left"],
-  [60, "12,345 / 50,000 lines  1,000 lines/s  Rp107.05  38 s left"],
+  [85, "██░░░░░░  12,345 / 50,000 lines  1,000 lines/s  16,500 tokens/s  Rp 107.05  38 s left"],
+  [81, "12,345 / 50,000 lines  1,000 lines/s  16,500 tokens/s  Rp 107.05  38 s left"],
+  [60, "12,345 / 50,000 lines  1,000 lines/s  Rp 107.05  38 s left"],
   [40, "█░░░░░  12,345 / 50,000 lines  38 s left"],
   [12, "12,345 / 50,"],
 ])("%i columns show what has room, the time left before the bar", (columns, line) => {
@@ -145,7 +145,7 @@ it("ends with a summary, for people or as JSON", () => {
   expect(reportText(report).split("\n")).toEqual([
     "4,000 lines: 3,997 completed, 3 failed (1,000 of them in an earlier run)",
     "This run: 3,000 lines in 60 s, 50 lines/s, 800 tokens/s (40,000 in, 8,000 out)",
-    "As lines of a customer's batch they would have cost Rp10.",
+    "As lines of a customer's batch they would have cost Rp 10.00.",
     "output: a.output.jsonl",
     "errors: a.errors.jsonl",
     "",

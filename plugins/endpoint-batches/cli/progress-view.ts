@@ -1,5 +1,5 @@
 import { Presets, SingleBar } from "cli-progress"
-import { type Clock, formatRupiah, timeLeft } from "../../../core/index.ts"
+import { type Clock, displayRupiah, timeLeft } from "../../../core/index.ts"
 import type { BatchFileSums } from "../run-file/job.ts"
 
 /** Shows the progress of a run: on a terminal as a bar, elsewhere as a line every few seconds. */
@@ -17,8 +17,6 @@ const plainPauseMs = 5_000
 const barWidth = 24
 const leastBarWidth = 6
 /** A running sum of a rupiah or more is shown in hundredths. */
-const rupiahMicros = 1_000_000n
-const centMicros = 10_000n
 
 interface Sample {
   readonly atMs: number
@@ -37,7 +35,7 @@ interface Part {
   readonly rank: number
 }
 
-/** "1,200 / 50,000 lines  2 failed  41 lines/s  5,120 tokens/s  Rp12.5  20 min left"; what is not known yet is missing. */
+/** "1,200 / 50,000 lines  2 failed  41 lines/s  5,120 tokens/s  Rp 12.50  20 min left"; what is not known yet is missing. */
 const partsOf = (sums: BatchFileSums, samples: readonly Sample[]): readonly Part[] => {
   const done = doneOf(sums)
   const [first] = samples
@@ -60,7 +58,7 @@ const partsOf = (sums: BatchFileSums, samples: readonly Sample[]): readonly Part
         ]
       : []),
     {
-      text: `Rp${formatRupiah(sums.costMicros - (sums.costMicros >= rupiahMicros ? sums.costMicros % centMicros : 0n))}`,
+      text: displayRupiah(sums.costMicros),
       rank: 2,
     },
     ...(rate && rate.lines > 0 && done < sums.lines

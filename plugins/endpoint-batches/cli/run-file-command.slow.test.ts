@@ -72,7 +72,7 @@ describe("rakit batch run", () => {
     write(numbers(200).map((n) => embed(n, n % 50 === 7 ? { truncate: "MAYBE" } : {})))
     const { code, stdout, stderr } = await run("--json")
     expect(stderr).toMatch(
-      /^0 \/ 200 lines {2}Rp0\n(.* lines\/s .*\n)*200 \/ 200 lines {2}4 failed .*\n$/,
+      /^0 \/ 200 lines {2}Rp 0\n(.* lines\/s .*\n)*200 \/ 200 lines {2}4 failed .*\n$/,
     )
     expect([code, JSON.parse(stdout)]).toMatchObject([
       1,

@@ -1,4 +1,4 @@
-import { formatRupiah, rupiahNumber } from "../../../core/index.ts"
+import { displayRupiah, rupiahNumber } from "../../../core/index.ts"
 import type { BatchFileSums } from "../run-file/job.ts"
 import { perSecond } from "./progress-view.ts"
 
@@ -53,7 +53,7 @@ export const reportText = (report: BatchRunReport): string => {
   return [
     `${linesOf(sums.lines)}: ${count(sums.completed)} completed, ${count(sums.failed)} failed${sums.earlier > 0 ? ` (${count(sums.earlier)} of them in an earlier run)` : ""}`,
     `${sums.earlier > 0 ? "This run: " : ""}${linesOf(sums.completed + sums.failed - sums.earlier)} in ${perSecond(seconds)} s, ${perSecond(rates.lines)} lines/s, ${perSecond(rates.tokens)} tokens/s (${count(sums.inputTokens)} in, ${count(sums.outputTokens)} out)`,
-    `As lines of a customer's batch they would have cost Rp${formatRupiah(sums.costMicros)}.`,
+    `As lines of a customer's batch they would have cost ${displayRupiah(sums.costMicros)}.`,
     `output: ${paths.output}`,
     ...(sums.failed > 0 ? [`errors: ${paths.errors}`] : []),
     "",
