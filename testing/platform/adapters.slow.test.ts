@@ -142,6 +142,11 @@ it("adapters are listed behind their model, and a key that reaches it reaches th
 })
 
 it("`rakit check` shows them", async () => {
-  const { stdout } = await runCli(["check", file])
-  expect(stdout).toMatch(/svc-lyt:legal +chat +onnx .*llama-adapters\/legal\//)
+  const { stdout } = await runCli(["check", file, "--json"])
+  expect(JSON.parse(stdout).files).toContainEqual(
+    expect.objectContaining({
+      model: "svc-lyt:legal",
+      sources: expect.stringMatching(/llama-adapters\/legal\//),
+    }),
+  )
 })

@@ -50,9 +50,12 @@ export const makeSchemas = ({ json, operations }: ApiDocument): Schemas => {
     dryRun: compile("components/schemas/DryRun"),
     validator: ({ path, method, replies }, status, media) => {
       const item = operations.some((one) => one.path === path)
-      if (!item || !replies[status]?.content?.[media]?.schema) return undefined
+      const schema = replies[status]?.content?.[media]?.schema
+      if (!item || !schema) return undefined
+      // a text whose lines are events
+      const inner = "contentSchema" in (schema as object) ? ["contentSchema"] : []
       const response = ["paths", path, method.toLowerCase(), "responses", String(status)]
-      return compile(pointer([...response, "content", media, "schema"]))
+      return compile(pointer([...response, "content", media, "schema", ...inner]))
     },
   }
 }
@@ -130,7 +133,8 @@ const eventsFitTheirSchema: Rule = (exchange, _, schemas) => {
     .map((line) => line.slice("data: ".length))
   const events = lines.filter((line) => line !== "[DONE]").map(jsonIn)
   const failed = events.some((event) => JSON.stringify(event ?? "").startsWith('{"error"'))
-  const end = lines.at(-1) === "[DONE]" || failed ? [] : ["the stream ends without [DONE]"]
+  const end =
+    lines.at(-1) === "[DONE]" || failed || answer.isLeft ? [] : ["the stream ends without [DONE]"]
   return [
     ...end,
     ...events.flatMap((event) => {

@@ -13,10 +13,15 @@ export interface Answer {
   /** Lower-case names; those of trailers too. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
+  /** The client left a stream that goes on. */
+  readonly isLeft?: boolean
 }
 
 const agent = new Agent({ keepAlive: true, maxSockets: 32 })
 const limitMs = 60_000
+
+/** Lasts for seconds, whatever happens: one event says what it is like. */
+const onlyWatches = (target: string) => target.startsWith("/dashboard/events")
 
 /** Sends one request; rejects when no whole reply comes. */
 export const send = (url: string, { method, target, headers, body }: Sent): Promise<Answer> =>
@@ -35,15 +40,19 @@ export const send = (url: string, { method, target, headers, body }: Sent): Prom
       },
       (reply) => {
         const chunks: Buffer[] = []
-        reply.on("data", (chunk: Buffer) => chunks.push(chunk))
+        const answer = (): Answer => ({
+          status: reply.statusCode ?? 0,
+          headers: { ...flat(reply.headers), ...flat(reply.trailers) },
+          body: Buffer.concat(chunks),
+        })
+        reply.on("data", (chunk: Buffer) => {
+          chunks.push(chunk)
+          if (!onlyWatches(target) || reply.statusCode !== 200) return
+          resolve({ ...answer(), isLeft: true })
+          outgoing.destroy()
+        })
         reply.on("error", reject)
-        reply.on("end", () =>
-          resolve({
-            status: reply.statusCode ?? 0,
-            headers: { ...flat(reply.headers), ...flat(reply.trailers) },
-            body: Buffer.concat(chunks),
-          }),
-        )
+        reply.on("end", () => resolve(answer()))
       },
     )
     outgoing.on("error", reject)
