@@ -7,6 +7,7 @@ import {
   type Endpoint,
   systemClock,
 } from "../core/index.ts"
+import { callsEndpoint } from "../plugins/billing-ledger/dashboard/calls-endpoint.ts"
 import { ledgerEndpoint } from "../plugins/billing-ledger/dashboard/ledger-endpoint.ts"
 import { usageEndpoint } from "../plugins/billing-ledger/dashboard/usage-endpoint.ts"
 import { migrations } from "../plugins/billing-ledger/migrations.ts"
@@ -99,10 +100,11 @@ const openReports = (database: Database) => {
     flushRefused: Effect.void,
     drained: Effect.void,
   })
-  const [usage, entries, receipt] = [
+  const [usage, entries, receipt, log] = [
     usageEndpoint(started),
     ledgerEndpoint(started),
     sessionReceiptEndpoint(started),
+    callsEndpoint(started),
   ]
   const session = (account: string): Caller => ({
     tenant: { account, mode: "live" },
@@ -140,6 +142,7 @@ const openReports = (database: Database) => {
   return {
     usage: (account: string, query: Record<string, string> = {}) => ask(usage, account, query),
     entries: (account: string, query: Record<string, string> = {}) => ask(entries, account, query),
+    calls: (account: string, query: Record<string, string> = {}) => ask(log, account, query),
     receipt: (account: string, call_id: string) => ask(receipt, account, {}, { call_id }),
   }
 }
@@ -182,6 +185,13 @@ const questionsOf = async (
         to: dayOf(lastMs - 180 * dayMs),
       }),
     "ledger, the one grant": () => reports.entries("year", { type: "grant" }),
+    "calls, first page": () => reports.calls("year"),
+    "calls, 50 from the middle": () =>
+      reports.calls("year", { limit: "50", after: middle.json.data[0]?.call_id ?? "" }),
+    "calls, the failed ones": () => reports.calls("year", { status: "failed", limit: "50" }),
+    "calls, refused ones, of which there are none": () =>
+      reports.calls("year", { status: "refused", limit: "50" }),
+    "calls, a model that had none": () => reports.calls("year", { model: "none", limit: "50" }),
     receipt: () => reports.receipt("year", middle.json.data[0]?.call_id ?? ""),
   }
 }

@@ -14,12 +14,14 @@ export const makeBatchDeployment = (modelsDir: string | undefined): Deployment =
       ? makeDeployment({ atOnce: true })
       : makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } })
   const { plugins, models, ...deps } = parse(readFileSync(deployment.config, "utf8"))
+  // its images have no model here to belong to
+  const { "model-smollm2-vision": _, ...others } = plugins
   const wanted = models.filter(({ task }: { readonly task: string }) => task === "embed")
   writeFileSync(
     deployment.config,
     stringify({
       ...deps,
-      plugins: { ...plugins, "endpoint-batches": { pollMs: 1_000, linesAtOnce } },
+      plugins: { ...others, "endpoint-batches": { pollMs: 1_000, linesAtOnce } },
       models: wanted,
     }),
   )

@@ -56,9 +56,14 @@ it("draws with the LoRA and without, each the same bytes every time", async () =
 })
 
 it("is shown by `rakit check`", async () => {
-  const { code, stdout } = await runCli(["check", config], { RAKIT_DATA: folder })
+  const { code, stdout } = await runCli(["check", config, "--json"], { RAKIT_DATA: folder })
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^tiny:accent +chat +onnx +- +512 .*add-a-lora\/adapter\//m)
+  expect(JSON.parse(stdout).files).toContainEqual(
+    expect.objectContaining({
+      model: "tiny:accent",
+      sources: expect.stringMatching(/add-a-lora\/adapter\//),
+    }),
+  )
 })
 
 it("has the weights that make-adapter.ts writes", () => {

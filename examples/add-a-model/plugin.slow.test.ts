@@ -23,12 +23,17 @@ it("chats with the package's model", async () => {
 
 it("is shown by `rakit check` and `rakit models list`, with the plugin that brings it", async () => {
   const env = { RAKIT_DATA: folder }
-  const { code, stdout } = await runCli(["check", config], env)
+  const { code, stdout } = await runCli(["check", config, "--json"], env)
   expect(code).toBe(0)
-  const row = /^tiny +chat +onnx +- +512 +256 \(256\) .* \.\/plugin\.ts +file:(\S+)$/m.exec(
-    stdout.replaceAll(" (no digest)", ""),
+  const { models, files } = JSON.parse(stdout)
+  expect(models).toContainEqual(
+    expect.objectContaining({ model: "tiny", window: "512", max_tokens: "256 (256)" }),
   )
-  expect(row?.[1]).toBe(join(here, "weights/"))
+  expect(files).toContainEqual({
+    model: "tiny",
+    from: "./plugin.ts",
+    sources: `file:${join(here, "weights/")} (no digest)`,
+  })
   const listed = await runCli(["models", "list", "-c", config], env)
   expect(listed.stdout).toMatch(/^tiny +chat +onnx +- +0\.1 MB +\.\/plugin\.ts +\S+weights$/m)
 })

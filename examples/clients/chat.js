@@ -6,6 +6,7 @@ const client = new OpenAI(connection())
 const stream = await client.chat.completions.create({
   model: "svc-lyt",
   messages: [{ role: "user", content: process.argv[2] ?? "Why is the sky blue?" }],
+  temperature: 0.2, // small models answer best near 0
   max_tokens: 200,
   stream: true,
   stream_options: { include_usage: true },
