@@ -135,7 +135,7 @@ export const startPlatform = async (options: StartOptions = {}): Promise<Platfor
   const child = cliCommand(["serve", config, "--role", options.role ?? "all"], all)
   const text = collect(child)
   await waitFor(child, text, () =>
-    ready ? text.stdout.includes("All models are ready") : text.stdout.includes("/dashboard\n"),
+    ready ? text.stdout.includes("All models are ready") : /listens on \S+\n/.test(text.stdout),
   )
   const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
     const ended = child.exitCode ?? child.signalCode

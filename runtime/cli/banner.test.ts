@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { startedText } from "./banner.ts"
+import { readyText } from "./banner.ts"
 
 const facts = {
   name: "test",
@@ -12,29 +12,36 @@ const facts = {
   wasGiven: () => false,
 }
 
-it("shows what the first boot made, and three examples", () => {
-  const text = startedText(facts)
-  for (const part of [
-    "a@b.c",
-    "made-password",
-    "/data/credentials.json",
-    'Authorization: Bearer svc_live_made"',
-    'apiKey: "svc_live_made"',
-    "http://localhost:1/dashboard",
+const linesOf = (text: string) => text.split("\n").filter((line) => line !== "")
+
+it("says in five lines what the first boot made, and a call to copy", () => {
+  expect(linesOf(readyText(facts))).toEqual([
+    "  API        http://localhost:1/v1",
+    "  Dashboard  http://localhost:1/dashboard",
+    "  Sign in    a@b.c, password made-password",
+    "  API key    svc_live_made  (this is shown once; kept in /data/credentials.json)",
+    expect.stringMatching(
+      /^ {2}Try {8}curl http:\/\/localhost:1\/v1\/chat\/completions .*Bearer svc_live_made".*"model":"svc-lyt"/,
+    ),
   ])
-    expect(text).toContain(part)
 })
 
 it("does not show what the operator set", () => {
-  const text = startedText({ ...facts, wasGiven: () => true })
+  const text = readyText({ ...facts, wasGiven: () => true })
   expect(text).not.toContain("made-password")
   expect(text).not.toContain("svc_live_made")
   expect(text).toContain("$RAKIT_API_KEY")
 })
 
-it("shows no account on later boots", () => {
-  const text = startedText({ ...facts, account: undefined })
-  expect(text).not.toContain("e-mail")
-  expect(text).toContain("process.env.RAKIT_API_KEY")
-  expect(text).toContain("is in /data/credentials.json")
+it("names the file on later boots", () => {
+  const text = readyText({ ...facts, account: undefined })
+  expect(text).toContain("password are in /data/credentials.json")
+  expect(text).toContain("Bearer $RAKIT_API_KEY")
+})
+
+it("leaves out what the deployment does not have", () => {
+  const bare = { credentialsFile: undefined, account: undefined, chatModel: undefined }
+  expect(linesOf(readyText({ ...facts, ...bare, hasDashboard: false }))).toEqual([
+    "  API        http://localhost:1/v1",
+  ])
 })

@@ -7,73 +7,54 @@ export interface BannerFacts {
   /** The credentials of the first boot; undefined when the file is gone. */
   readonly credentialsFile: string | undefined
   readonly account: FirstAccount["created"]
-  /** The model in the examples. */
+  /** The model of the example. */
   readonly chatModel: string | undefined
   readonly hasDashboard: boolean
   /** True for a secret that the operator set, which is not printed. */
   wasGiven(secret: string): boolean
 }
 
+type Named = Pick<BannerFacts, "name" | "version" | "baseUrl">
+
 /** For the moment before the plugins have started: the start may still be refused. */
-export const startingLine = ({
-  name,
-  version,
-  baseUrl,
-}: Pick<BannerFacts, "name" | "version" | "baseUrl">): string =>
+export const startingLine = ({ name, version, baseUrl }: Named): string =>
   `\nRakit ${version} (${name}) is starting on ${baseUrl}\n`
 
-const accountLines = ({ account, credentialsFile, wasGiven }: BannerFacts): readonly string[] => {
-  const shown = (secret: string) => (wasGiven(secret) ? "(as you set it)" : secret)
-  return account
-    ? [
-        "",
-        "  The first account was made; this is shown once, and kept in:",
-        `    ${credentialsFile}`,
-        `    e-mail    ${account.email}`,
-        `    password  ${shown(account.password)}`,
-        `    API key   ${shown(account.apiKey)}`,
-      ]
-    : []
+/** For the moment when nothing refuses the start any more; models may still be pulled and opened. */
+export const listeningLine = ({ name, version, baseUrl }: Named): string =>
+  `Rakit ${version} (${name}) listens on ${baseUrl}\n`
+
+const signInLine = ({ account, credentialsFile, wasGiven }: BannerFacts): string | undefined => {
+  if (account)
+    return `${account.email}, password ${wasGiven(account.password) ? "as you set it" : account.password}`
+  return credentialsFile && `the first account's e-mail and password are in ${credentialsFile}`
 }
 
-const keyLines = (credentialsFile: string | undefined): readonly string[] => [
-  "",
-  `  Put your API key into RAKIT_API_KEY for these${credentialsFile === undefined ? ":" : `; the first account's is in ${credentialsFile}`}`,
-]
+const keyLine = ({ account, credentialsFile, wasGiven }: BannerFacts): string | undefined => {
+  if (!account) return credentialsFile && `the first account's is in ${credentialsFile}`
+  const key = wasGiven(account.apiKey) ? "as you set it" : account.apiKey
+  return credentialsFile === undefined
+    ? key
+    : `${key}  (this is shown once; kept in ${credentialsFile})`
+}
 
-const curlExample = (url: string, key: string | undefined, model: string): readonly string[] => [
-  "",
-  "  curl",
-  `    curl ${url}/v1/chat/completions -H "Authorization: Bearer ${key ?? "$RAKIT_API_KEY"}" -H "Content-Type: application/json" \\`,
-  `      -d '{"model":"${model}","messages":[{"role":"user","content":"Why is the sky blue?"}],"stream":true}'`,
-]
+/** The example has the key only when this boot made it. */
+const tryLine = ({ account, baseUrl, chatModel, wasGiven }: BannerFacts): string | undefined => {
+  if (!chatModel) return undefined
+  const key = account && !wasGiven(account.apiKey) ? account.apiKey : "$RAKIT_API_KEY"
+  return `curl ${baseUrl}/v1/chat/completions -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" -d '{"model":"${chatModel}","messages":[{"role":"user","content":"Why is the sky blue?"}],"stream":true}'`
+}
 
-const clientExample = (url: string, key: string | undefined, model: string): readonly string[] => [
-  "",
-  "  openai client (JavaScript)",
-  `    import OpenAI from "openai"`,
-  `    const client = new OpenAI({ baseURL: "${url}/v1", apiKey: ${key === undefined ? "process.env.RAKIT_API_KEY" : `"${key}"`} })`,
-  `    const stream = await client.chat.completions.create({ model: "${model}", stream: true, messages: [{ role: "user", content: "Hi" }] })`,
-  `    for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? "")`,
-]
-
-/**
- * Address (only now, as nothing refuses the start any more), first account and examples to copy.
- * The examples hold the key only when this boot made it.
- */
-export const startedText = (facts: BannerFacts): string => {
-  const key =
-    facts.account && !facts.wasGiven(facts.account.apiKey) ? facts.account.apiKey : undefined
-  const model = facts.chatModel
-  return [
-    `Rakit ${facts.version} (${facts.name}) listens on ${facts.baseUrl}`,
-    ...accountLines(facts),
-    ...(model && key === undefined ? keyLines(facts.credentialsFile) : []),
-    ...(model
-      ? [...curlExample(facts.baseUrl, key, model), ...clientExample(facts.baseUrl, key, model)]
-      : []),
-    ...(facts.hasDashboard ? ["", "  dashboard", `    ${facts.baseUrl}/dashboard`] : []),
-    "",
-    "",
-  ].join("\n")
+/** Up to five lines: where the API and the dashboard are, sign-in, key, and a call to copy. */
+export const readyText = (facts: BannerFacts): string => {
+  const { baseUrl, hasDashboard } = facts
+  const lines = {
+    API: `${baseUrl}/v1`,
+    Dashboard: hasDashboard ? `${baseUrl}/dashboard` : undefined,
+    "Sign in": hasDashboard ? signInLine(facts) : undefined,
+    "API key": keyLine(facts),
+    Try: tryLine(facts),
+  }
+  const shown = Object.entries(lines).filter(([, text]) => text !== undefined)
+  return `\n${shown.map(([label, text]) => `  ${label.padEnd(9)}  ${text}\n`).join("")}\n`
 }

@@ -6,11 +6,10 @@ import { resolve, resolveOptional, Tokens } from "../../core/tokens.ts"
 import { type AssembledDeployment, assemble } from "../boot/assemble.ts"
 import { serveDeployment } from "../boot/serve-deployment.ts"
 import { type LoadedConfig, loadConfig } from "../config/load.ts"
-import type { HttpServer } from "../http/server.ts"
 import { makePullProgress } from "../progress.ts"
 import { gathering, makeLog } from "../services/log.ts"
 import { version } from "../version.ts"
-import { startedText, startingLine } from "./banner.ts"
+import { listeningLine, readyText, startingLine } from "./banner.ts"
 import { errorOf, refuse } from "./refuse.ts"
 import { onStopSignal } from "./signals.ts"
 
@@ -26,14 +25,14 @@ const cheapestChatModel = (deployment: AssembledDeployment): string | undefined 
     .entries.filter(({ task }) => task === "chat")
     .sort((a, b) => Number(a.price.output - b.price.output))[0]?.id
 
-const startedBanner = (deployment: AssembledDeployment, { url }: HttpServer): string => {
+const readyBanner = (deployment: AssembledDeployment, baseUrl: string): string => {
   const { container } = deployment
   const credentialsFile = join(resolve(container, Tokens.deployment).dataDir, "credentials.json")
   const account = resolveOptional(container, Tokens.firstAccount)?.created
-  return startedText({
+  return readyText({
     name: deployment.config.deployment.name,
     version,
-    baseUrl: url,
+    baseUrl,
     credentialsFile: existsSync(credentialsFile) ? credentialsFile : undefined,
     account,
     chatModel: cheapestChatModel(deployment),
@@ -60,26 +59,32 @@ const serving = (config: LoadedConfig, role: Role) =>
         destination: pretty ? { write } : gathering(write),
       })
       const deployment = yield* assemble(config, role, log)
+      const named = { name: settings.name, version }
+      let baseUrl = ""
       const server = yield* serveDeployment(deployment, {
         version,
-        onListening: ({ url }) => say(startingLine({ name: settings.name, version, baseUrl: url })),
-        onStarted: (server) => say(startedBanner(deployment, server)),
+        onListening: ({ url }) => say(startingLine({ ...named, baseUrl: url })),
+        onStarted: ({ url }) => {
+          baseUrl = url
+          say(listeningLine({ ...named, baseUrl }))
+        },
         pulls: progress,
         onModels: (failed) => {
           progress.stop()
           const { entries } = resolve(deployment.container, Tokens.catalogue)
-          if (failed.length === 0) say(entries.length > 0 ? `All models are ready.\n` : "")
-          else if (failed.length === entries.length)
-            Deferred.doneUnsafe(
+          if (failed.length > 0 && failed.length === entries.length)
+            return Deferred.doneUnsafe(
               hopeless,
               Effect.fail(
                 new Error(`No model could be opened:\n${failureList(deployment, failed)}`),
               ),
             )
-          else
+          if (failed.length > 0)
             say(
               `Not all models could be opened; the others are served:\n${config.mask.text(failureList(deployment, failed))}\n`,
             )
+          else if (entries.length > 0) say("All models are ready.\n")
+          say(readyBanner(deployment, baseUrl))
         },
       })
       yield* Effect.ensuring(
