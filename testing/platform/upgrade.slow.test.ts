@@ -86,11 +86,12 @@ const load = async (release: string) => {
   await query(url, dumpOf(release))
   const read = <A>(name: string) => JSON.parse(readFileSync(join(folder, name), "utf8")) as A
   const fixture = read<Fixture>("fixture.json")
-  // the server stopped just now: else its files have expired, and a document that it began is late
+  // the server stopped just now: else its files have expired, and batches and documents are late
   if (fixture.files)
     await query(
       url,
-      "UPDATE files_file SET expires_at = now() + interval '1 day'; UPDATE batches_batch SET expires_at = now() + interval '1 day'",
+      `UPDATE files_file SET expires_at = now() + interval '1 day';
+       UPDATE batches_batch SET expires_at = now() + interval '1 day', deadline_at = now() + interval '1 day'`,
     )
   const [documents] = await query(url, "SELECT to_regclass('retrieval_document') AS name")
   if ((documents as { name: unknown }).name)
