@@ -24,15 +24,18 @@ export interface BuiltModel {
 }
 
 /** A second row with the same token, behind the same past. */
-const twice = (pass: ForwardPass): ForwardPass => ({
-  ...pass,
-  rows: 2,
-  ids: [pass.ids[0]!, pass.ids[0]!],
-  pastLens: [pass.pastLens[0]!, pass.pastLens[0]!],
-  ...(pass.embedded && { embedded: new Map([0, 1].map((row) => [row, pass.embedded!.get(0)!])) }),
-  ...(pass.places && { places: [pass.places[0], pass.places[0]] }),
-  ...(pass.adapters && { adapters: [pass.adapters[0], pass.adapters[0]] }),
-})
+const twice = (pass: ForwardPass): ForwardPass => {
+  const row = pass.embedded?.get(0)
+  return {
+    ...pass,
+    rows: 2,
+    ids: [pass.ids[0]!, pass.ids[0]!],
+    pastLens: [pass.pastLens[0]!, pass.pastLens[0]!],
+    ...(row && { embedded: new Map([0, 1].map((at) => [at, row])) }),
+    ...(pass.places && { places: [pass.places[0], pass.places[0]] }),
+    ...(pass.adapters && { adapters: [pass.adapters[0], pass.adapters[0]] }),
+  }
+}
 
 /** The rows of tokens, and those that are given. */
 export const rowsOf = (embed: Embed, { ids, embedded }: ForwardPass): Float32Array => {
