@@ -1,21 +1,9 @@
-import axe, { type AxeResults } from "axe-core"
 import OpenAI from "openai"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { type Platform, startPlatform } from "../../testing/platform.ts"
+import { violations } from "./testing/axe.ts"
 import { installedChromium, openBrowser, openPage, withoutChromium } from "./testing/chromium.ts"
-
-const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-
-/** What axe has against the page, a line for each element. */
-const violations = async (page: Page): Promise<readonly string[]> => {
-  await page.evaluate(axe.source)
-  const options = JSON.stringify({ runOnly: { type: "tag", values: rules } })
-  const { violations: found } = await page.evaluate<AxeResults>(`axe.run(document, ${options})`)
-  return found.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),
-  )
-}
 
 /** Waits until nothing moves and nothing loads, so that colours are those that stay. */
 const settled = async (page: Page) => {

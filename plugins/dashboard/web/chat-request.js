@@ -1,3 +1,5 @@
+import { toolsOf } from "./chat-tools.js"
+
 const contentOf = ({ content, files = [] }) =>
   files.length ? [...files.map(({ block }) => block), { type: "text", text: content }] : content
 
@@ -6,16 +8,41 @@ const formatOf = (schema) => ({
   json_schema: { name: "answer", strict: true, schema: JSON.parse(schema) },
 })
 
-/** The body of a chat call; throws a SyntaxError where `schema` is no JSON. */
-export const requestOf = ({ model, system, temperature, maxTokens, schema }, messages) => ({
-  model,
-  messages: [
-    ...(system ? [{ role: "system", content: system }] : []),
-    ...messages.map((message) => ({ role: message.role, content: contentOf(message) })),
-  ],
+const messageOf = (message) => {
+  const { role, content, toolCallId, toolCalls = [] } = message
+  if (role === "tool") return { role, tool_call_id: toolCallId, content }
+  if (toolCalls.length === 0) return { role, content: contentOf(message) }
+  const calls = toolCalls.map(({ id, name, arguments: text }) => ({
+    id,
+    type: "function",
+    function: { name, arguments: text },
+  }))
+  return { role, content: content || null, tool_calls: calls }
+}
+
+/** `required` holds for questions; behind results it would ask for calls without end. */
+const toolFields = (text, choice, messages) => {
+  const tools = toolsOf(text)
+  if (tools.length === 0) return {}
+  const isFree = !choice || (choice === "required" && messages.at(-1)?.role === "tool")
+  return { tools, tool_choice: isFree ? "auto" : choice }
+}
+
+const sampling = ({ temperature, maxTokens, schema }) => ({
   ...(temperature && { temperature: Number(temperature) }),
   ...(maxTokens && { max_tokens: Number(maxTokens) }),
   ...(schema && { response_format: formatOf(schema) }),
+})
+
+/** The body of a chat call; throws a SyntaxError where `schema` is no JSON, a Problem where `tools` (a text, too) are none. */
+export const requestOf = (settings, messages) => ({
+  model: settings.model,
+  messages: [
+    ...(settings.system ? [{ role: "system", content: settings.system }] : []),
+    ...messages.map(messageOf),
+  ],
+  ...sampling(settings),
+  ...toolFields(settings.tools, settings.toolChoice, messages),
 })
 
 const indented = (value, spaces) => JSON.stringify(value, null, 2).replaceAll("\n", `\n${spaces}`)
@@ -36,6 +63,9 @@ const python = (value, spaces = "") => {
 
 const shellQuoted = (text) => `'${text.replaceAll("'", "'\\''")}'`
 
+/** What is printed: a message that calls tools has no text. */
+const answerOf = ({ tools }) => (tools ? "" : ".content")
+
 /** The same call in three languages, by their names. The key is read from the environment. */
 export const snippets = {
   curl: (base, body) => `curl ${base}/chat/completions \\
@@ -46,7 +76,7 @@ export const snippets = {
 
 const client = new OpenAI({ baseURL: "${base}", apiKey: process.env.RAKIT_API_KEY })
 const reply = await client.chat.completions.create(${indented(body, "")})
-console.log(reply.choices[0].message.content)`,
+console.log(reply.choices[0].message${answerOf(body)})`,
   Python: (base, body) => `import os
 from openai import OpenAI
 
@@ -56,5 +86,5 @@ ${Object.entries(body)
   .map(([name, value]) => `    ${name}=${python(value, "    ")},`)
   .join("\n")}
 )
-print(reply.choices[0].message.content)`,
+print(reply.choices[0].message${answerOf(body)})`,
 }

@@ -2,21 +2,24 @@ import { useMemo, useRef, useState } from "preact/hooks"
 import { Problem } from "../api.js"
 import { useApp } from "../app.js"
 import { requestOf } from "../chat-request.js"
+import { isSaid, withCallDeltas } from "../chat-tools.js"
 import { eventsOf } from "../events.js"
 import { makePersisted } from "../store.js"
 import { makeTalks } from "../talks.js"
 import { forget } from "./attachments.js"
 
-/** Adds a chunk to the last message: text, thoughts, then usage and cost. */
+/** Adds a chunk to the last message: text, thoughts, calls of tools, then the reason of the end, usage and cost. */
 const follow = async (reply, patch) => {
   patch({ callId: reply.headers.get("x-call-id") })
-  let [content, thoughts] = ["", ""]
+  let [content, thoughts, toolCalls] = ["", "", []]
   for await (const event of eventsOf(reply.body)) {
     if (event.error) throw new Problem({ status: 500, ...event.error })
-    const delta = event.choices?.[0]?.delta ?? {}
+    const { delta = {}, finish_reason: finish } = event.choices?.[0] ?? {}
     content += delta.content ?? ""
     thoughts += delta.reasoning_content ?? ""
-    patch({ content, thoughts, ...(event.usage && { usage: event.usage }) })
+    toolCalls = withCallDeltas(toolCalls, delta.tool_calls)
+    const { usage } = event
+    patch({ content, thoughts, toolCalls, ...(finish && { finish }), ...(usage && { usage }) })
   }
 }
 
@@ -32,7 +35,26 @@ const problemOf = (error) => {
     : new Problem({})
 }
 
-const isPartOfTalk = ({ problem, content }) => !problem && content !== ""
+/** What an answer that did not come to its end says; half a call can't be made. */
+const endOf = (error) =>
+  error.name === "AbortError" ? { isCut: true, toolCalls: [] } : { problem: problemOf(error) }
+
+const asked = (v1, settings, messages, signal) => {
+  const body = {
+    ...requestOf(settings, messages),
+    stream: true,
+    stream_options: { include_usage: true },
+  }
+  return v1.send("POST", "/v1/chat/completions", { body, signal })
+}
+
+const resultsOf = ({ toolCalls }, results) =>
+  toolCalls.map(({ id, name }, index) => ({
+    role: "tool",
+    toolCallId: id,
+    name,
+    content: results[index],
+  }))
 
 const makeId = () => String(crypto.getRandomValues(new Uint32Array(1))[0])
 
@@ -50,7 +72,7 @@ const useTalks = () => {
 }
 
 /**
- * Messages of one conversation: `{ role, content, thoughts?, files?, usage?, callId?, problem?, isCut? }`; the last one grows while `busy`.
+ * Messages of one conversation: `{ role, content, thoughts?, files?, toolCalls?, toolCallId?, name?, finish?, usage?, callId?, problem?, isCut? }`; the last one grows while `busy`.
  * idle -> busy (ask, again) -> idle (answered, refused, or stopped: a stopped answer stays and is charged)
  */
 export const useConversation = () => {
@@ -74,14 +96,9 @@ export const useConversation = () => {
     setBusy(true)
     try {
       const { signal } = stopper.current
-      const body = {
-        ...requestOf(settings, before),
-        stream: true,
-        stream_options: { include_usage: true },
-      }
-      await follow(await v1.send("POST", "/v1/chat/completions", { body, signal }), patch)
+      await follow(await asked(v1, settings, before, signal), patch)
     } catch (error) {
-      patch(error.name === "AbortError" ? { isCut: true } : { problem: problemOf(error) })
+      patch(endOf(error))
     } finally {
       setBusy(false)
       talks.keep(current.current, newest.current)
@@ -90,13 +107,15 @@ export const useConversation = () => {
   }
   // a refused message is not part of the conversation that is sent
   const ask = (settings, { text, files }) =>
-    answer(settings, [
-      ...newest.current.filter(isPartOfTalk),
-      { role: "user", content: text, files },
-    ])
-  /** Asks for another answer to the last question. */
+    answer(settings, [...newest.current.filter(isSaid), { role: "user", content: text, files }])
+  /** Goes on behind the last message's calls; `results` are texts in their order. */
+  const giveResults = (settings, results) => {
+    const said = newest.current
+    return answer(settings, [...said.filter(isSaid), ...resultsOf(said.at(-1), results)])
+  }
+  /** Asks for another answer to the last question, or to the last results. */
   const again = (settings) => {
-    const last = newest.current.findLastIndex(({ role }) => role === "user")
+    const last = newest.current.findLastIndex(({ role }) => role !== "assistant")
     return answer(settings, newest.current.slice(0, last + 1))
   }
   const open = (talk) => {
@@ -114,6 +133,7 @@ export const useConversation = () => {
     messages,
     busy,
     ask,
+    giveResults,
     again,
     stop,
     open,

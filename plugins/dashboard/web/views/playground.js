@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks"
 import { Problem } from "../api.js"
 import { useApp, useText } from "../app.js"
 import { requestOf, snippets } from "../chat-request.js"
+import { isSaid, toolsOf } from "../chat-tools.js"
 import { html } from "../html.js"
 import { Button } from "../parts/button.js"
 import { Field, Submit } from "../parts/field.js"
@@ -10,8 +11,9 @@ import { Notice, ProblemNotice } from "../parts/notice.js"
 import { acceptedBy, attachmentsOf } from "./attachments.js"
 import { useConversation } from "./conversation.js"
 import { Talk } from "./talk.js"
+import { areResultsDue, ToolSettings } from "./tools.js"
 
-const Settings = ({ models, onModel }) => {
+const Settings = ({ models, onModel, refusal }) => {
   const { t } = useText()
   return html`<div class="fields">
     <${Field} label=${t("model")} as="select" name="model" required onChange=${(event) => onModel(event.target.value)}>${models.map(({ id }) => html`<option key=${id} value=${id}>${id}</option>`)}<//>
@@ -20,7 +22,8 @@ const Settings = ({ models, onModel }) => {
   </div>
   <${Field} label=${t("play.system")} name="system" as="textarea" rows="2" />
   <details><summary>${t("play.schema")}</summary><${Field} label=${t("play.schema.label")} hint=${t("play.schema.hint")} name="schema" as="textarea" rows="4" class="code" spellcheck=${false} />
-    <${SchemaCheck} text=${() => document.querySelector("textarea[name=schema]").value} /></details>`
+    <${SchemaCheck} text=${() => document.querySelector("textarea[name=schema]").value} /></details>
+  <${ToolSettings} refusal=${refusal} />`
 }
 
 /** Enter sends; with Shift it is a new line. While an input method composes a word, Enter belongs to it. */
@@ -36,10 +39,7 @@ const Code = ({ settings, messages }) => {
   const [isOpen, setOpen] = useState(false)
   const body = () => {
     try {
-      return requestOf(
-        settings(),
-        messages.filter(({ role, content }) => role === "user" || content),
-      )
+      return requestOf(settings(), messages.filter(isSaid))
     } catch {
       return undefined
     }
@@ -97,6 +97,17 @@ const SchemaCheck = ({ text }) => {
   </div>`
 }
 
+/** Throws what is wrong with the tools, where the field can be seen. */
+const checkTools = (tools, form) => {
+  try {
+    toolsOf(tools)
+  } catch (problem) {
+    for (let at = form.elements.namedItem("tools"); at; at = at.parentElement)
+      if (at.open === false) at.open = true
+    throw problem
+  }
+}
+
 export const Playground = ({ models: { models } }) => {
   const { t } = useText()
   const talk = useConversation()
@@ -104,22 +115,27 @@ export const Playground = ({ models: { models } }) => {
   const chatModels = models.filter(({ capabilities }) => capabilities.includes("chat"))
   const [chosen, choose] = useState(undefined)
   const accept = acceptedBy(chatModels.find(({ id }) => id === chosen) ?? chatModels[0])
-  const form = () => document.querySelector("form.form")
+  const form = () => document.querySelector("select[name=model]").form
   const settings = () => {
-    const { model, system, temperature, max_tokens, schema } = Object.fromEntries(
-      new FormData(form()),
-    )
-    return { model, system, temperature, maxTokens: max_tokens, schema: schema?.trim() }
+    const { max_tokens, tool_choice, schema, ...fields } = Object.fromEntries(new FormData(form()))
+    return { ...fields, maxTokens: max_tokens, toolChoice: tool_choice, schema: schema?.trim() }
   }
-  const send = async ({ message }, form) => {
+  const isDue = areResultsDue(talk)
+  const send = async ({ message, tools }, form) => {
+    if (isDue) return
+    checkTools(tools, form)
     const input = form.elements.namedItem("files")
     const files = await attachmentsOf(input?.files ?? [])
     form.elements.namedItem("message").value = ""
     if (input) input.value = ""
     await talk.ask(settings(), { text: message, files })
-    form.elements.namedItem("message").focus()
+    form.elements.namedItem("message")?.focus()
   }
-  const actions = html`<${Submit}>${t("play.send")}<//>
+  const results = async (texts) => {
+    await talk.giveResults(settings(), texts)
+    form().elements.namedItem("message")?.focus()
+  }
+  const actions = html`${!isDue && html`<${Submit}>${t("play.send")}<//>`}
     ${talk.busy && html`<${Button} look="danger" onClick=${talk.stop}>${t("play.stop")}<//>`}
     ${!talk.busy && talk.messages.length > 0 && html`<${Button} onClick=${() => talk.open(undefined)}>${t("play.clear")}<//>`}`
   return html`
@@ -127,11 +143,11 @@ export const Playground = ({ models: { models } }) => {
     <section class="card">
       <p class="hint">${t("play.hint")}</p>
       <${Earlier} talk=${talk} />
-      <${Talk} talk=${talk} onAgain=${() => talk.again(settings())} />
+      <${Talk} talk=${talk} onAgain=${() => talk.again(settings())} onResults=${results} />
       <${Form} onSubmit=${send} label=${t("nav.playground")} actions=${actions}>
-        <${Field} label=${t("play.message")} name="message" as="textarea" rows="3" required onKeyDown=${sendOnEnter} />
-        ${accept && html`<${Field} label=${t("play.attach")} name="files" type="file" multiple accept=${accept} />`}
-        <details class="settings" open><summary>${t("play.settings")}</summary><${Settings} models=${chatModels} onModel=${choose} /></details>
+        ${isDue ? html`<p class="hint">${t("play.results.due")}</p>` : html`<${Field} label=${t("play.message")} name="message" as="textarea" rows="3" required onKeyDown=${sendOnEnter} />`}
+        ${accept && !isDue && html`<${Field} label=${t("play.attach")} name="files" type="file" multiple accept=${accept} />`}
+        <details class="settings" open><summary>${t("play.settings")}</summary><${Settings} models=${chatModels} onModel=${choose} refusal=${talk.messages.at(-1)?.problem} /></details>
       <//>
       ${talk.messages.length > 0 && html`<${Code} settings=${settings} messages=${talk.messages} />`}
     </section>

@@ -7,6 +7,7 @@ import { Button } from "../parts/button.js"
 import { Markdown } from "../parts/markdown.js"
 import { ProblemNotice } from "../parts/notice.js"
 import { Attachments } from "./attachments.js"
+import { areResultsDue, ToolCalls } from "./tools.js"
 
 const Bill = ({ usage, callId }) => {
   const { t, language } = useText()
@@ -29,15 +30,29 @@ const CopyText = ({ text }) => {
   return html`<${Button} look="link" onClick=${copy}>${t("copy")}<//><span role="status" class="quiet">${said}</span>`
 }
 
-const Message = ({ message, isGrowing, onAgain }) => {
+const speakerOf = (t, { role, name }) => {
+  if (role === "tool") return t("play.result.of", { name })
+  return t(role === "assistant" ? "play.model" : "play.you")
+}
+
+/** Why the answer ended, unless it was complete. */
+const Ending = ({ finish }) => {
   const { t } = useText()
-  const { role, content, thoughts } = message
+  if (!finish || finish === "stop") return null
+  return html`<p class="quiet">${t("play.finish")} <code>${finish}</code></p>`
+}
+
+const Message = ({ message, isGrowing, onAgain, onResults }) => {
+  const { t } = useText()
+  const { role, content, thoughts, finish } = message
   const isAnswer = role === "assistant"
   return html`<li class=${`message ${role}`} aria-busy=${isGrowing || undefined}>
-    <p class="speaker quiet">${t(isAnswer ? "play.model" : "play.you")}</p>
+    <p class="speaker quiet">${speakerOf(t, message)}</p>
     <${Attachments} files=${message.files} />
     ${thoughts && html`<details><summary>${t("play.thoughts")}</summary><div class="words quiet">${thoughts}</div></details>`}
     ${isAnswer && !isGrowing && content ? html`<${Markdown} text=${content} />` : html`<div class="words">${content}${isGrowing && html`<i class="caret" aria-hidden="true"></i>`}</div>`}
+    <${ToolCalls} calls=${message.toolCalls} onResults=${onResults} />
+    <${Ending} finish=${finish} />
     ${message.isCut && html`<p class="quiet">${t("play.stopped")}</p>`}
     <${ProblemNotice} problem=${message.problem} />
     <${Bill} ...${message} />
@@ -57,16 +72,24 @@ const Total = ({ messages }) => {
   })} · <b><${Amount} value=${sum("cost_idr")} /></b></p>`
 }
 
-/** A conversation; the last answer can be asked for again. */
-export const Talk = ({ talk, onAgain }) => {
+/** What a screen reader hears when an answer is complete. */
+const heard = (t, { role, content, toolCalls = [] } = {}) => {
+  if (role !== "assistant") return ""
+  const calls = toolCalls.map(({ name }) => `${t("play.call")} ${name}`)
+  return [content, ...calls].filter(Boolean).join(" ")
+}
+
+/** A conversation; the last answer can be asked for again, and its calls take results. */
+export const Talk = ({ talk, onAgain, onResults }) => {
   const { t } = useText()
   const end = useRef()
   useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [talk.messages])
   const last = talk.messages.at(-1)
-  const finished = !talk.busy && last?.role === "assistant" ? last.content : ""
+  const finished = talk.busy ? "" : heard(t, last)
+  const isDue = areResultsDue(talk)
   return html`
     <ol class="talk" aria-label=${t("play.talk")}>
-      ${talk.messages.map((message, index) => html`<${Message} key=${index} message=${message} isGrowing=${talk.busy && message === last} onAgain=${message === last ? onAgain : undefined} />`)}
+      ${talk.messages.map((message, index) => html`<${Message} key=${index} message=${message} isGrowing=${talk.busy && message === last} onAgain=${message === last ? onAgain : undefined} onResults=${message === last && isDue ? onResults : undefined} />`)}
     </ol>
     <div ref=${end}></div>
     <${Total} messages=${talk.messages} />
