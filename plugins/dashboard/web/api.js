@@ -39,14 +39,14 @@ export const makeApi = ({ session, language }) => {
     ...headers,
   })
 
-  /** `key`: an API key instead of the session. */
-  const send = async (method, path, { body, query, key, idempotencyKey, headers, signal } = {}) => {
+  /** `key`: an API key instead of the session; `form`: a FormData instead of JSON, whose type the browser sets. */
+  const send = async (method, path, { body, form, query, key, signal, ...more } = {}) => {
     const token = key ?? session.get().token
     const text = body === undefined ? undefined : JSON.stringify(body)
     const reply = await fetch(addressOf(path, query), {
       method,
-      headers: headersOf({ body, token, idempotencyKey, headers }),
-      body: text,
+      headers: headersOf({ body, token, ...more }),
+      body: form ?? text,
       signal,
     }).catch((cause) => {
       if (cause.name === "AbortError") throw cause

@@ -20,13 +20,19 @@ export const takeMailToken = (location, history) => {
 
 export const routeOf = (hash) => /^#?([a-z-]*)/.exec(hash)[1]
 
-export const useRoute = () => {
-  const [route, go] = useState(routeOf(location.hash))
+/** The part of a page that the route names: `rerank` in `#playground/rerank`, or "". */
+export const partOf = (hash) => /^#[a-z-]+\/([a-z-]*)/.exec(hash)?.[1] ?? ""
+
+const useHash = (read) => {
+  const [value, set] = useState(read(location.hash))
   useEffect(() => {
-    const follow = () => go(routeOf(location.hash))
+    const follow = () => set(read(location.hash))
     addEventListener("hashchange", follow)
     follow()
     return () => removeEventListener("hashchange", follow)
   }, [])
-  return route
+  return value
 }
+
+export const useRoute = () => useHash(routeOf)
+export const usePart = () => useHash(partOf)

@@ -1,10 +1,12 @@
 import { account } from "./en-account.js"
 import { admin } from "./en-admin.js"
+import { play } from "./en-play.js"
 import { work } from "./en-work.js"
 
 export const en = {
   ...account,
   ...admin,
+  ...play,
   ...work,
   again: "Try again",
   all: "All",

@@ -1,10 +1,12 @@
 import { account } from "./id-account.js"
 import { admin } from "./id-admin.js"
+import { play } from "./id-play.js"
 import { work } from "./id-work.js"
 
 export const id = {
   ...account,
   ...admin,
+  ...play,
   ...work,
   again: "Coba lagi",
   all: "Semua",

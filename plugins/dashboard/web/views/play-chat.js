@@ -108,11 +108,11 @@ const checkTools = (tools, form) => {
   }
 }
 
-export const Playground = ({ models: { models } }) => {
+/** `models`: those that chat. */
+export const PlayChat = ({ models: chatModels }) => {
   const { t } = useText()
   const talk = useConversation()
   useEffect(() => talk.stop, [])
-  const chatModels = models.filter(({ capabilities }) => capabilities.includes("chat"))
   const [chosen, choose] = useState(undefined)
   const accept = acceptedBy(chatModels.find(({ id }) => id === chosen) ?? chatModels[0])
   const form = () => document.querySelector("select[name=model]").form
@@ -139,9 +139,7 @@ export const Playground = ({ models: { models } }) => {
     ${talk.busy && html`<${Button} look="danger" onClick=${talk.stop}>${t("play.stop")}<//>`}
     ${!talk.busy && talk.messages.length > 0 && html`<${Button} onClick=${() => talk.open(undefined)}>${t("play.clear")}<//>`}`
   return html`
-    <h1>${t("nav.playground")}</h1>
-    <section class="card">
-      <p class="hint">${t("play.hint")}</p>
+    <section class="card" aria-label=${t("play.tab.chat")}>
       <${Earlier} talk=${talk} />
       <${Talk} talk=${talk} onAgain=${() => talk.again(settings())} onResults=${results} />
       <${Form} onSubmit=${send} label=${t("nav.playground")} actions=${actions}>
