@@ -93,6 +93,12 @@ describe.skipIf(!installedChromium)(
         .evaluateAll((all) => all.map((a) => a.getAttribute("href")))
       expect(links.length).toBeGreaterThan(5)
       for (const link of links) await visit(link!.slice(1))
+      await go(page, "playground")
+      const tabs = await page
+        .locator(".tabs a")
+        .evaluateAll((all) => all.map((a) => a.getAttribute("href")))
+      expect(tabs.length).toBeGreaterThan(3)
+      for (const tab of tabs) await visit(tab!.slice(1))
       expect(await page.locator("html").getAttribute("lang")).toBe(look.language)
       await close()
       expect(found).toEqual([])

@@ -45,10 +45,11 @@ export const requestOf = (settings, messages) => ({
   ...toolFields(settings.tools, settings.toolChoice, messages),
 })
 
-const indented = (value, spaces) => JSON.stringify(value, null, 2).replaceAll("\n", `\n${spaces}`)
+export const indented = (value, spaces) =>
+  JSON.stringify(value, null, 2).replaceAll("\n", `\n${spaces}`)
 
 /** JSON in Python's words. */
-const python = (value, spaces = "") => {
+export const python = (value, spaces = "") => {
   if (value === null) return "None"
   if (typeof value === "boolean") return value ? "True" : "False"
   if (typeof value !== "object") return JSON.stringify(value)
@@ -61,7 +62,7 @@ const python = (value, spaces = "") => {
   return `${open}\n${parts.map((part) => `${inner}${part},\n`).join("")}${spaces}${close}`
 }
 
-const shellQuoted = (text) => `'${text.replaceAll("'", "'\\''")}'`
+export const shellQuoted = (text) => `'${text.replaceAll("'", "'\\''")}'`
 
 /** What is printed: a message that calls tools has no text. */
 const answerOf = ({ tools }) => (tools ? "" : ".content")

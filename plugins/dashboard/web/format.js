@@ -28,6 +28,17 @@ export const exactMoney = (amount, language) =>
 
 export const count = (value, language) => new Intl.NumberFormat(localeOf(language)).format(value)
 
+/** Formats a measured value; what rounds to nothing has no sign. */
+export const fixed = (value, language, digits = 2) =>
+  numbered(Number(value.toFixed(digits)) || 0, language, digits, digits)
+
+/** Formats a place in a recording: `1:02.5`. */
+export const clock = (seconds, language) => {
+  const tenths = Math.round(seconds * 10)
+  const rest = (tenths % 600) / 10
+  return `${Math.floor(tenths / 600)}:${rest < 10 ? "0" : ""}${fixed(rest, language, 1)}`
+}
+
 /** Formats a part of a whole, from 0 to 1. */
 export const percent = (part, language) =>
   new Intl.NumberFormat(localeOf(language), { style: "percent" }).format(part)

@@ -14,7 +14,7 @@ export const acceptedBy = ({ modalities = [] } = {}) =>
     .map(([, list]) => list)
     .join(",")
 
-const dataUriOf = (file) =>
+export const dataUriOf = (file) =>
   new Promise((resolve, reject) => {
     const reader = new FileReader()
     reader.onload = () => resolve(reader.result)

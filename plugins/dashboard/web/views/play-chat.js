@@ -10,6 +10,7 @@ import { Form } from "../parts/form.js"
 import { Notice, ProblemNotice } from "../parts/notice.js"
 import { acceptedBy, attachmentsOf } from "./attachments.js"
 import { useConversation } from "./conversation.js"
+import { apiBase, Code } from "./play-parts.js"
 import { Talk } from "./talk.js"
 import { areResultsDue, ToolSettings } from "./tools.js"
 
@@ -33,22 +34,15 @@ const sendOnEnter = (event) => {
   event.target.form.requestSubmit()
 }
 
-/** The present conversation as a program. */
-const Code = ({ settings, messages }) => {
-  const { t } = useText()
-  const [isOpen, setOpen] = useState(false)
-  const body = () => {
-    try {
-      return requestOf(settings(), messages.filter(isSaid))
-    } catch {
-      return undefined
-    }
+/** The present conversation as programs, by their languages; none while a field holds what can't be sent. */
+const codeOf = (settings, messages) => {
+  try {
+    const body = requestOf(settings, messages.filter(isSaid))
+    const programs = Object.entries(snippets).map(([name, write]) => [name, write(apiBase(), body)])
+    return Object.fromEntries(programs)
+  } catch {
+    return {}
   }
-  const now = isOpen ? body() : undefined
-  return html`<details onToggle=${(event) => setOpen(event.target.open)}>
-    <summary>${t("play.code")}</summary>
-    ${now && Object.entries(snippets).map(([name, write]) => html`<p class="quiet" key=${`${name} name`}>${name}</p><pre class="snippet" key=${name} tabindex="0" role="region" aria-label=${name}><code>${write(`${location.origin}/v1`, now)}</code></pre>`)}
-  </details>`
 }
 
 /** Earlier conversations of this browser. */
@@ -147,7 +141,7 @@ export const PlayChat = ({ models: chatModels }) => {
         ${accept && !isDue && html`<${Field} label=${t("play.attach")} name="files" type="file" multiple accept=${accept} />`}
         <details class="settings" open><summary>${t("play.settings")}</summary><${Settings} models=${chatModels} onModel=${choose} refusal=${talk.messages.at(-1)?.problem} /></details>
       <//>
-      ${talk.messages.length > 0 && html`<${Code} settings=${settings} messages=${talk.messages} />`}
+      ${talk.messages.length > 0 && html`<${Code} write=${() => codeOf(settings(), talk.messages)} />`}
     </section>
   `
 }

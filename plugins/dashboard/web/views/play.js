@@ -4,9 +4,17 @@ import { html } from "../html.js"
 import { Loading, Notice, ProblemNotice } from "../parts/notice.js"
 import { usePart } from "../route.js"
 import { PlayChat } from "./play-chat.js"
+import { PlayEmbeddings } from "./play-embeddings.js"
+import { PlayRerank } from "./play-rerank.js"
+import { PlayTranscribe } from "./play-transcribe.js"
 
 /** One view a tab; it is there where a model has the capability, and gets the models that have it. */
-const tabs = [{ name: "chat", capability: "chat", view: PlayChat }]
+const tabs = [
+  { name: "chat", capability: "chat", view: PlayChat },
+  { name: "embeddings", capability: "embeddings", view: PlayEmbeddings },
+  { name: "rerank", capability: "rerank", view: PlayRerank },
+  { name: "transcribe", capability: "transcription", view: PlayTranscribe },
+]
 
 const able = (models, capability) =>
   models.filter(({ capabilities }) => capabilities.includes(capability))
@@ -34,10 +42,13 @@ const Nothing = ({ status }) => {
     : html`<${Notice}>${t("play.none")}<//>`
 }
 
+export const offeredTabs = (models) =>
+  tabs.filter(({ capability }) => able(models, capability).length > 0)
+
 /** The playground: a tab for each thing that the deployment's models do. */
 export const Playground = ({ models: { status, models } }) => {
   const { t } = useText()
-  const offered = tabs.filter(({ capability }) => able(models, capability).length > 0)
+  const offered = offeredTabs(models)
   return html`
     <h1>${t("nav.playground")}</h1>
     <p class="hint">${t("play.hint")}</p>
