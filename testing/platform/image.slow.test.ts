@@ -166,6 +166,8 @@ describe.skipIf(reason)(`the image ${reason ?? ""}`, () => {
         )
         .toBe(200)
       expect(await codeOf([...image.health])).toBe(0)
+      const guide = await fetch(`${url}/docs/guide/`)
+      expect([guide.status, await guide.text()]).toEqual([200, expect.stringContaining("Rakit")])
       const owner = /^Uid:\s+(\d+)\s+(\d+)/m.exec(
         readFileSync(`/proc/${server.pid}/status`, "utf8"),
       )
