@@ -81,6 +81,7 @@ export const configExamples: Readonly<Record<string, Json>> = {
   "plugins.storage-s3.serverSideEncryption": "AES256",
   "plugins.storage-s3.storageClass": "STANDARD_IA",
   "plugins.model-smollm2-vision.models": ["svc-omni", "svc-lyt"],
+  "plugins.model-commands.models": ["svc-lyt"],
   "plugins.model-commands.id": "svc-listen",
   "plugins.model-commands.price": { audioSecond: 2 },
   "plugins.model-iris.id": "svc-draw",

@@ -15,8 +15,9 @@ export interface ModelSource {
 }
 
 /**
- * A LoRA of a chat model, which requests choose by `<model>:<id>`, or the tower by which a model
- * takes images, which is a part of it: of a chat model the one with the id `vision`.
+ * A LoRA of a chat model, which requests choose by `<model>:<id>`, or a part of the model: the tower
+ * by which it takes images, of a chat model the one with the id `vision`, or the speech model by
+ * which a chat model takes sounds, `hearing`.
  */
 export interface AdapterEntry {
   readonly id: string
@@ -50,7 +51,7 @@ export const adapterName = (model: ModelId, { id }: Pick<AdapterEntry, "id">): M
 /** The names that requests may say instead of the model's own. */
 export const adapterNames = ({ id, task, adapters }: ModelEntry): readonly ModelId[] =>
   (task === "chat" ? adapters : [])
-    .filter((own) => own.id !== "vision")
+    .filter((own) => own.id !== "vision" && own.id !== "hearing")
     .map((own) => adapterName(id, own))
 
 /** What of an entry is served: config may promise more than the model behind it can do. */

@@ -10,6 +10,7 @@ import { hearingConfig } from "./hearing/hearing-config.ts"
 import type { Precision } from "./onnx/linear.ts"
 import { sightOf } from "./open-chat-images.ts"
 import { hearsSounds } from "./open-chat-sounds.ts"
+import { dictationPath } from "./open-dictation.ts"
 import { imageAbilities } from "./open-image.ts"
 import { crossEncoderWindow, makesNoVectors, wrongPrecision } from "./open-rerank.ts"
 import { hearingAbilities } from "./open-transcribe.ts"
@@ -34,10 +35,14 @@ export const chatCapabilities = (
   ...(prefixCacheMb > 0 ? ["prompt_caching"] : []),
 ]
 
-/** What a chat model takes that sees: of videos it is given frames. */
-export const seeing: readonly string[] = ["text", "image", "video"]
-
-export const hearing: readonly string[] = ["text", "audio"]
+/** What a chat model takes: one that sees is given frames of videos. */
+export const modalitiesOf = ({
+  sees,
+  hears,
+}: {
+  readonly sees: boolean
+  readonly hears: boolean
+}): readonly string[] => ["text", ...(sees ? ["image", "video"] : []), ...(hears ? ["audio"] : [])]
 
 type DescribeRequest = Parameters<NonNullable<Backend["describe"]>>[0]
 
@@ -88,11 +93,11 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
     const window = windowWithin(config, settings.kvMemoryMb * megabyte)
     const thinks = templateStyle(template).thinks
     if (task !== "chat") return of(window, [])
-    if (hearsSounds(request))
-      return { ...of(window, chatCapabilities(thinks, settings)), modalities: hearing }
-    const seesImages = sightOf(request) !== undefined
-    const abilities = of(window, chatCapabilities(thinks, settings, seesImages))
-    return seesImages ? { ...abilities, modalities: seeing } : abilities
+    const listens = hearsSounds(request)
+    const sees = !listens && sightOf(request) !== undefined
+    const hears = listens || dictationPath(request) !== undefined
+    const abilities = of(window, chatCapabilities(thinks, settings, sees))
+    return { ...abilities, modalities: modalitiesOf({ sees, hears }) }
   }
   return (request): Effect.Effect<ModelAbilities | undefined, ApiError> =>
     Effect.try({

@@ -1,11 +1,12 @@
 import { Effect, type Scope } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import type { Backend, LoadedModel, OpenRequest, Task, TaskName } from "../../core/ports/model.ts"
-import { chatCapabilities, hearing, makeDescribe, seeing } from "./abilities.ts"
+import { chatCapabilities, makeDescribe, modalitiesOf } from "./abilities.ts"
 import { exactPrefix, mapVersion, spaceDimensions } from "./encoding/stacked-rotations.ts"
 import { type EngineOf, makeEngines, type OnnxDeps } from "./engines.ts"
 import { adapterRoles, openChatImages } from "./open-chat-images.ts"
 import { hearsSounds, openChatSounds } from "./open-chat-sounds.ts"
+import { dictationPath, openDictation } from "./open-dictation.ts"
 import { openEncoderPool } from "./open-encoder-pool.ts"
 import { openImage } from "./open-image.ts"
 import { makesNoVectors, openRerank } from "./open-rerank.ts"
@@ -19,7 +20,7 @@ import type { Engine } from "./worker/host.ts"
 
 const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
   const { precision, queueWaitMs, schemaInPrompt } = yield* optionsOf(entryOptions.chat, request)
-  const { vision, loras, chosen: adapters, own } = adapterRoles(request.adapters)
+  const { vision, hearing, loras, chosen: adapters, own } = adapterRoles(request.adapters)
   if (own && adapters.length)
     return yield* failed(
       `The model '${request.id}' has the adapters ${adapters.join(", ")}, and its part '${own.id}' has a LoRA that requests with images have: a request has one adapter.`,
@@ -29,8 +30,8 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
   const media =
     (yield* openChatImages(deps, engineOf, request, { ...model, precision })) ??
     (yield* openChatSounds(deps, engineOf, request, { ...model, precision }))
-  const hears = media !== undefined && hearsSounds(request)
-  const task = makeChatTask({
+  const listens = media !== undefined && hearsSounds(request)
+  const chat = makeChatTask({
     ...model,
     adapters,
     ...(own && { ownAdapter: own }),
@@ -38,18 +39,20 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
     queueWaitMs,
     schemaInPrompt,
   })
-  const sees = media !== undefined && !hears
-  const modalities = hears ? hearing : sees ? seeing : ["text"]
+  const task = yield* openDictation(deps, engineOf, request, chat)
+  const sees = media !== undefined && !listens
+  const hears = listens || dictationPath(request) !== undefined
   const { thinks } = model.engine.info
   const capabilities = chatCapabilities(thinks, deps.settings, sees)
+  const parts = Object.entries({ vision, hearing }).flatMap(([part, path]) => (path ? [part] : []))
   return {
     ...shape,
     ...model.open,
     task,
-    modalities,
+    modalities: modalitiesOf({ sees, hears }),
     capabilities,
     adapters,
-    ...(vision !== undefined && { parts: ["vision"] }),
+    ...(parts.length > 0 && { parts }),
   } satisfies LoadedModel<"chat">
 })
 

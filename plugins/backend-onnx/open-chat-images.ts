@@ -20,8 +20,9 @@ import type { EngineSpec } from "./worker/protocol.ts"
 /** Memory of encoded images of an entry: 400 images of 64 tokens of 640 numbers. */
 const cacheBytes = 64 * 2 ** 20
 
-/** The adapter of a chat entry that is no LoRA which requests choose, but the tower of the model. */
+/** Adapters of a chat entry that are no LoRAs which requests choose, but parts of the model. */
 const visionPart = "vision"
+const hearingPart = "hearing"
 
 type Files = Pick<OpenRequest, "path" | "modalities" | "adapters">
 
@@ -31,6 +32,8 @@ export const adapterRoles = (
 ): {
   /** Where the tower is. */
   readonly vision: string | undefined
+  /** Where the speech model is that writes down sounds. */
+  readonly hearing: string | undefined
   /** The LoRAs that the decoder opens. */
   readonly loras: NonNullable<OpenRequest["adapters"]>
   /** The names of those that requests choose. */
@@ -38,11 +41,13 @@ export const adapterRoles = (
   /** The LoRA that stands beside the tower, which every request with images has. */
   readonly own: { readonly id: string; readonly strength: number } | undefined
 } => {
-  const tower = adapters.find(({ id }) => id === visionPart)
-  const others = adapters.filter((adapter) => adapter !== tower)
+  const part = (name: string) => adapters.find(({ id }) => id === name)
+  const [tower, speech] = [part(visionPart), part(hearingPart)]
+  const others = adapters.filter((adapter) => adapter !== tower && adapter !== speech)
   const isTuned = tower !== undefined && existsSync(join(tower.path, adapterWeightsFile))
   return {
     vision: tower?.path,
+    hearing: speech?.path,
     loras: isTuned ? [tower, ...others] : others,
     chosen: others.map(({ id }) => id),
     own: isTuned ? { id: visionPart, strength: 1 } : undefined,

@@ -16,7 +16,7 @@ describe.concurrent("a chat of an upstream that has", () => {
     const remote = openRemote()
     const loaded = await remote.open("chat", {
       upstreams: [{ url: upstream.url, model: "m" }],
-      ...(isSlow && { firstByteTimeoutMs: 60, idleTimeoutMs: 60 }),
+      ...(isSlow && { firstByteTimeoutMs: 250, idleTimeoutMs: 250 }),
       ejectAfter: 100,
     })
     const seen = await chat(loaded, messages)

@@ -115,7 +115,7 @@ const plan = (deps: ChatEndpointDeps, call: Call<ChatBody>): Effect.Effect<Plan,
         created: Math.floor(clock.nowMs() / 1000),
         model: adapter ? adapterName(entry.id, adapter) : entry.id,
         videoFrames: framesIn(media),
-        hasSounds: soundsIn(media) > 0,
+        isOfSounds: soundsIn(media) > 0 && picturesIn(media) === 0,
       }
       const events = normalizeToolCalls(run, () => ids.make("call_"))
       return body.stream === true

@@ -12,15 +12,15 @@ export interface Heading {
   readonly model: string
   /** Frames of videos in the prompt. */
   readonly videoFrames?: number
-  /** The tokens that are no text are those of sounds. */
-  readonly hasSounds?: boolean
+  /** The tokens that are no text are those of sounds, as there are no pictures. */
+  readonly isOfSounds?: boolean
 }
 
 /** Returns what the call has used so far, and its cost. */
 export const usageNow = (
   call: Pick<Call<unknown>, "used" | "cost">,
   model: string,
-  { videoFrames = 0, hasSounds = false }: Pick<Heading, "videoFrames" | "hasSounds"> = {},
+  { videoFrames = 0, isOfSounds = false }: Pick<Heading, "videoFrames" | "isOfSounds"> = {},
 ): ChatUsage => {
   const used = call.used()
   const usage = used[model] ?? noUsage
@@ -33,7 +33,7 @@ export const usageNow = (
     prompt_tokens_details: {
       cached_tokens: usage.cacheReadTokens,
       ...(usage.imageTokens > 0 && {
-        [hasSounds ? "audio_tokens" : "image_tokens"]: usage.imageTokens,
+        [isOfSounds ? "audio_tokens" : "image_tokens"]: usage.imageTokens,
       }),
       ...(videoFrames > 0 && { video_frames: videoFrames }),
     },

@@ -99,6 +99,6 @@ it("a model that hears nothing refuses them by name, and one that hears refuses 
 
 it("their tokens are counted as such", () => {
   const used = () => ({ m: usageOf({ inputTokens: 50, imageTokens: 32 }) })
-  const usage = usageNow({ used, cost: () => 0n }, "m", { hasSounds: true })
+  const usage = usageNow({ used, cost: () => 0n }, "m", { isOfSounds: true })
   expect(usage.prompt_tokens_details).toEqual({ cached_tokens: 0, audio_tokens: 32 })
 })

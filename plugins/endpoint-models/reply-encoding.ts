@@ -20,8 +20,8 @@ const toPricing = (price: Price): Model["pricing"] => ({
 
 const pricingModel = ({ searchUnit, audioSecond, input, output, image }: Price): string => {
   if (searchUnit > 0n) return "per_search_unit"
-  if (audioSecond > 0n) return "per_audio_second"
   if (input > 0n || output > 0n) return "per_token"
+  if (audioSecond > 0n) return "per_audio_second"
   return image > 0n ? "per_image" : "free"
 }
 

@@ -7,11 +7,12 @@ import { expect, it } from "vitest"
 import { resolveAll, Tokens } from "../../core/tokens.ts"
 import { plugin } from "./plugin.ts"
 
-const offered = (settings: object) => {
+const registered = (settings: object) => {
   const container = root.createChildContainer()
   plugin.create(Schema.decodeUnknownSync(plugin.settings)(settings) as never).register?.(container)
-  return resolveAll(container, Tokens.models)
+  return container
 }
+const offered = (settings: object) => resolveAll(registered(settings), Tokens.models)
 const weights = join(import.meta.dirname, "weights")
 const json = (name: string) => JSON.parse(readFileSync(join(weights, name), "utf8"))
 
@@ -21,6 +22,14 @@ it("brings svc-dengar, or the name and price of the settings", () => {
   ])
   expect(offered({ id: "remote-control", price: { audioSecond: 2 } })).toMatchObject([
     { id: "remote-control", price: { audioSecond: 2 } },
+  ])
+})
+
+it("is what chat models hear by, which the settings name", () => {
+  const parts = (settings: object) => resolveAll(registered(settings), Tokens.adapters)
+  expect(parts({})).toEqual([])
+  expect(parts({ models: ["svc-lyt"] })).toEqual([
+    { model: "svc-lyt", id: "hearing", sources: [{ url: `file:${weights}/` }] },
   ])
 })
 

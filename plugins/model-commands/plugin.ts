@@ -1,4 +1,6 @@
 import { fileURLToPath } from "node:url"
+import { Schema } from "effect"
+import { setting } from "../../core/decode.ts"
 import { definePlugin } from "../../core/plugin.ts"
 import { type ModelOffer, ModelOfferSettings } from "../../core/ports/model-offer.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
@@ -25,14 +27,27 @@ const model: ModelOffer = {
   sources: [{ url: `file:${weights}` }],
 }
 
-export const plugin = definePlugin<typeof ModelOfferSettings.Type>({
+const Settings = Schema.Struct({
+  ...ModelOfferSettings.fields,
+  models: setting(
+    Schema.Array(Schema.String),
+    [],
+    "Chat models that take sounds by it: they read what it writes down.",
+  ),
+})
+
+export const plugin = definePlugin<typeof Settings.Type>({
   name: "model-commands",
   api: 1,
   about: "The speech model 'svc-dengar', trained by this project: digits and commands.",
-  settings: ModelOfferSettings,
+  settings: Settings,
   needs: [],
-  provides: [Tokens.models],
-  create: (settings) => ({
-    register: (container) => provide(container, Tokens.models, { ...model, ...settings }),
+  provides: [Tokens.models, Tokens.adapters],
+  create: ({ models, ...settings }) => ({
+    register: (container) => {
+      provide(container, Tokens.models, { ...model, ...settings })
+      for (const chat of models)
+        provide(container, Tokens.adapters, { model: chat, id: "hearing", sources: model.sources })
+    },
   }),
 })

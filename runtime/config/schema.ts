@@ -34,7 +34,7 @@ export const AdapterConfig = Schema.Struct({
     .check(Schema.isMinLength(1, { message: "must name at least one source" }))
     .annotate({
       description:
-        "A folder as PEFT writes it, or a GGUF adapter; of an embed model a folder with a vision tower. Tried in order.",
+        "A folder as PEFT writes it, or a GGUF adapter; of an embed model a folder with a vision tower; a folder with a Whisper model for `hearing`. Tried in order.",
     }),
 }).annotate({ identifier: "Adapter" })
 
@@ -91,7 +91,7 @@ export const ModelConfig = Schema.Struct({
       Schema.isMaxLength(64, { message: "must hold at most 64 adapters" }),
     ),
     [],
-    "LoRAs of a chat or image model, or the vision tower by which a model takes images: of a chat model the adapter with the id vision.",
+    "LoRAs of a chat or image model, or the vision tower by which a model takes images: of a chat model the adapter with the id vision. The one with the id hearing is a speech model by which a chat model takes sounds.",
   ),
   options: withDefault(Schema.Record(Schema.String, Schema.Unknown), {}, "For the backend."),
 }).annotate({ identifier: "Model" })

@@ -9,7 +9,7 @@ import { expectedSight, sightedFolder, sightedModels } from "../testing/sighted.
 import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { sightConfig, type TiledSight } from "../vision/sight-config.ts"
 import { promptParts } from "./chat-images.ts"
-import { EncodedImages, imageTokens } from "./encoded-images.ts"
+import { encodedImages, imageTokens } from "./encoded-images.ts"
 
 const graphs = mkdtempSync(join(tmpdir(), "rakit-image-prompts-"))
 afterAll(() => rmSync(graphs, { recursive: true, force: true }))
@@ -68,7 +68,7 @@ it("encoded images are kept within their memory, the latest ones", () => {
     columns: 0,
     embedded: new Float32Array(values),
   })
-  const kept = new EncodedImages(100)
+  const kept = encodedImages(100)
   kept.keep("a", image(10))
   kept.keep("b", image(10))
   expect(kept.get("a")).toBeDefined()

@@ -25,7 +25,12 @@ import {
   mediaIn,
   type ReadMedia,
 } from "./chat-media.ts"
-import { type EncodedImage, EncodedImages, imageTokens } from "./encoded-images.ts"
+import {
+  type EncodedImage,
+  type EncodedImages,
+  encodedImages,
+  imageTokens,
+} from "./encoded-images.ts"
 
 export type SightEngine = Engine<VisionJobRequest, EmbedJobEvent, SightInfo>
 
@@ -187,7 +192,7 @@ const makeEncoder = (deps: ChatImagesDeps, kept: EncodedImages) => {
 /** Reads the images of chat requests, and encodes them: each of them once while it is kept. */
 export const makeChatImages = (deps: ChatImagesDeps): ChatMedia => {
   const { engine, cacheBytes, imageToken, contextTokens, clock } = deps
-  const kept = new EncodedImages(cacheBytes)
+  const kept = encodedImages(cacheBytes)
   const readOne = makeReader(deps, kept)
   const encoded = makeEncoder(deps, kept)
 

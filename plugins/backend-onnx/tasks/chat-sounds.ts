@@ -6,14 +6,14 @@ import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
 import { makeSingleFlight } from "../../../core/single-flight.ts"
-import type { DecodeAudioInput, DecodedAudio } from "../audio/decode-audio-job.ts"
-import { inPool, timed } from "../chat-format/pool.ts"
+import { timed } from "../chat-format/pool.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
 import { soundTokens } from "../hearing/listening-config.ts"
 import type { ListeningInfo, ListenJobRequest } from "../hearing/open-listening-engine.ts"
 import type { Engine } from "../worker/host.ts"
 import { type ChatMedia, idsOf, type Media, markOf, mediaIn, type ReadMedia } from "./chat-media.ts"
-import { type EncodedImage, EncodedImages } from "./encoded-images.ts"
+import { decodedSound, wrongSound } from "./decoded-sound.ts"
+import { type EncodedImage, encodedImages } from "./encoded-images.ts"
 
 export interface ChatSoundsDeps {
   readonly engine: Engine<ListenJobRequest, EmbedJobEvent, ListeningInfo>
@@ -34,32 +34,21 @@ interface ReadSound {
 }
 
 /** Returns what decodes a sound of a request. */
-const makeReader =
-  ({ engine, workers, log }: ChatSoundsDeps) =>
-  ({ bytes, mediaType }: Media, param: string, context: ModelContext) =>
-    Effect.gen(function* () {
-      const { rate, hop, seconds } = engine.info
-      const wrong = (why: string) =>
-        apiError("invalid_request_error", `${param}: the sound ${why}`, { param })
-      const format = mediaType === "audio/mpeg" ? "mp3" : "wav"
-      const input: DecodeAudioInput = { audio: bytes, format, rate, maxSeconds: seconds }
-      const job = "../audio/decode-audio-job"
-      const made = yield* inPool<DecodeAudioInput, DecodedAudio>(workers, log, job, input, {
-        isLimited: true,
-      })
-      if ("refused" in made) return yield* wrong(made.refused)
-      const samples = made.samples.subarray(0, seconds * rate)
-      const tokens = soundTokens(samples.length, hop)
-      if (tokens < 1) return yield* wrong("is too short to be heard")
-      const digest = hash("sha256", bytes, "buffer")
-      const { account, mode } = context.tenant
-      const key = JSON.stringify([account, mode, digest.toString("base64")])
-      return { key, digest, samples, tokens } satisfies ReadSound
-    })
+const makeReader = (deps: ChatSoundsDeps) => (part: Media, param: string, context: ModelContext) =>
+  Effect.gen(function* () {
+    const { rate, hop, seconds } = deps.engine.info
+    const samples = yield* decodedSound(deps, part, param, { rate, maxSeconds: seconds })
+    const tokens = soundTokens(samples.length, hop)
+    if (tokens < 1) return yield* wrongSound(param, "is too short to be heard")
+    const digest = hash("sha256", part.bytes, "buffer")
+    const { account, mode } = context.tenant
+    const key = JSON.stringify([account, mode, digest.toString("base64")])
+    return { key, digest, samples, tokens } satisfies ReadSound
+  })
 
 /** Returns what encodes a sound, once for all requests that wait for it, and keeps it. */
 const makeEncoder = ({ engine, clock, cacheBytes }: ChatSoundsDeps) => {
-  const kept = new EncodedImages(cacheBytes)
+  const kept = encodedImages(cacheBytes)
   const flights = makeSingleFlight<EncodedImage, ApiError>()
   const encode = ({ samples, tokens }: ReadSound, context: ModelContext) =>
     engine

@@ -1,4 +1,5 @@
 import type { SightInfo } from "../vision/open-sight-engine.ts"
+import { RecentlyUsed } from "./recently-used.ts"
 
 /** An image as the decoder reads it. */
 export interface EncodedImage {
@@ -18,43 +19,8 @@ export const imageTokens = (
   { tokens }: Pick<SightInfo, "tokens">,
 ): number => (tokens === undefined ? image.rows * image.columns : tilesOf(image) * tokens)
 
-/** Encoded images, bounded in bytes: the least recently used one is dropped first. */
-export class EncodedImages {
-  private readonly maxBytes: number
-  private readonly images = new Map<string, EncodedImage>()
-  private used = 0
+/** A place for encoded images. */
+export const encodedImages = (maxBytes: number) =>
+  new RecentlyUsed<EncodedImage>(maxBytes, ({ embedded }) => embedded.byteLength)
 
-  constructor(maxBytes: number) {
-    this.maxBytes = maxBytes
-  }
-
-  get bytes(): number {
-    return this.used
-  }
-
-  get(key: string): EncodedImage | undefined {
-    const image = this.images.get(key)
-    if (!image) return undefined
-    this.images.delete(key)
-    this.images.set(key, image)
-    return image
-  }
-
-  keep(key: string, image: EncodedImage): void {
-    this.drop(key)
-    if (image.embedded.byteLength > this.maxBytes) return
-    this.images.set(key, image)
-    this.used += image.embedded.byteLength
-    for (const oldest of this.images.keys()) {
-      if (this.used <= this.maxBytes) return
-      this.drop(oldest)
-    }
-  }
-
-  private drop(key: string): void {
-    const image = this.images.get(key)
-    if (!image) return
-    this.images.delete(key)
-    this.used -= image.embedded.byteLength
-  }
-}
+export type EncodedImages = ReturnType<typeof encodedImages>
