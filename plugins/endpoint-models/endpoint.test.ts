@@ -48,7 +48,9 @@ describe("the list of models", () => {
 
   it("calls a chat model that is also charged by the second of sounds one of tokens", async () => {
     const price = parsePrice({ input: 1500, output: 6000, audioSecond: 1.5 })
-    const deps = callPathFixture([fakeChatModel({ entry: { price } })])
+    const deps = callPathFixture([
+      fakeChatModel({ entry: { price, modalities: ["text", "audio"] } }),
+    ])
     const { json } = await deps.ask(makeModelsEndpoint(deps), undefined, asked)
     expect(json).toMatchObject({
       data: [{ pricing_model: "per_token", pricing: { ...chat.pricing, audio_second_idr: 1.5 } }],

@@ -85,7 +85,10 @@ const asked = async (...content: OpenAI.ChatCompletionContentPart[]) => {
   const body = { model: "svc-lyt", temperature: 0, max_tokens: 8 }
   const messages = [{ role: "user" as const, content }]
   const { choices, usage } = await client.chat.completions.create({ ...body, messages })
-  return { text: choices[0]!.message.content, usage: usage as { cost_idr: number } & object }
+  return {
+    text: choices[0]!.message.content,
+    usage: usage as OpenAI.CompletionUsage & { cost_idr: number },
+  }
 }
 
 it.skipIf(!chatModel)("a chat model reads what is said, at the price of its seconds", async () => {
