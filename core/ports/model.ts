@@ -268,17 +268,17 @@ export interface LoadedModel<T extends TaskName = TaskName> extends ModelAbiliti
   /** Ids of the open adapters that requests may choose, and of those that are parts of it. */
   readonly adapters: readonly string[]
   readonly parts?: readonly string[]
-  /** Id of the vector space, for embedding models. */
-  readonly embeddingSpace?: string
+  readonly embeddingSpace?: string // the id of its vector space
   /** The first so many numbers of a vector, normalized, keep all cosines. Absent: unknown. */
   readonly embeddingWidth?: number
   /** What an image model takes for settings that a request leaves out. */
   readonly imageDefaults?: Partial<Pick<ImageRequest, "steps" | "guidanceScale">>
+  /** What a chat model answers best with, and who says so; requests have it only by saying it. */
+  readonly advisedSampling?: { readonly temperature: number; readonly source: "config" | "files" }
   /** What runs it, for everybody: `onnx cpu`, or `webgpu, now cpu`. */
   readonly servedBy: string
   readonly servedAt?: string // the same in `/readyz` and the log, with hosts and their troubles
-  /** Read whenever the metrics are. */
-  readonly stats?: () => EngineStats
+  readonly stats?: () => EngineStats // read whenever the metrics are
 }
 
 /** Opens model entries; many may stand side by side. Closing the Scope frees the model. */

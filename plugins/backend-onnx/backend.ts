@@ -18,8 +18,18 @@ import { makeChatTask } from "./tasks/chat-task.ts"
 import { makeEmbedTask } from "./tasks/embed-task.ts"
 import type { Engine } from "./worker/host.ts"
 
+/** The operator's word counts before that of the model's files. */
+const samplingBy = (
+  config: number | undefined,
+  files: number | undefined,
+): Pick<LoadedModel, "advisedSampling"> => {
+  if (config !== undefined) return { advisedSampling: { temperature: config, source: "config" } }
+  return files === undefined ? {} : { advisedSampling: { temperature: files, source: "files" } }
+}
+
 const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
-  const { precision, queueWaitMs, schemaInPrompt } = yield* optionsOf(entryOptions.chat, request)
+  const options = yield* optionsOf(entryOptions.chat, request)
+  const { precision, queueWaitMs, schemaInPrompt, recommendedTemperature } = options
   const { vision, hearing, loras, chosen: adapters, own } = adapterRoles(request.adapters)
   if (own && adapters.length)
     return yield* failed(
@@ -42,7 +52,7 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
   const task = yield* openDictation(deps, engineOf, request, chat)
   const sees = media !== undefined && !listens
   const hears = listens || dictationPath(request) !== undefined
-  const { thinks } = model.engine.info
+  const { thinks, advisedTemperature } = model.engine.info
   const capabilities = chatCapabilities(thinks, deps.settings, sees)
   const parts = Object.entries({ vision, hearing }).flatMap(([part, path]) => (path ? [part] : []))
   return {
@@ -53,6 +63,7 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
     capabilities,
     adapters,
     ...(parts.length > 0 && { parts }),
+    ...samplingBy(recommendedTemperature, advisedTemperature),
   } satisfies LoadedModel<"chat">
 })
 

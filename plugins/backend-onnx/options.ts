@@ -31,6 +31,12 @@ const instances = Schema.optionalKey(
 
 const ChatOptions = Schema.Struct({
   precision: chatPrecision,
+  recommendedTemperature: Schema.optionalKey(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 })).annotate({
+      description:
+        "What GET /v1/models recommends to sample with, and the playground begins with. By default what the model's files say (generation_config.json, general.sampling.temp of a GGUF file). Requests without a temperature have 1 all the same.",
+    }),
+  ),
   queueWaitMs: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 600_000 }))
     .annotate({
       default: 0,

@@ -114,6 +114,9 @@ const openChat: Opener = (model, services) => {
     // of videos they get frames
     modalities: takesImages ? ["text", "image", "video"] : ["text"],
     capabilities: [...new Set([...chatCapabilities(model), ...ofFallbacks])],
+    ...(options.recommendedTemperature !== undefined && {
+      advisedSampling: { temperature: options.recommendedTemperature, source: "config" as const },
+    }),
     servedBy: servedBy(model),
     get servedAt() {
       return servedAt(model)

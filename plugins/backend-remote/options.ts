@@ -96,6 +96,12 @@ const shared = {
 
 const ChatOptions = Schema.Struct({
   ...shared,
+  recommendedTemperature: Schema.optionalKey(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 })),
+  ).annotate({
+    description:
+      "What GET /v1/models recommends to sample with, and the playground begins with. Requests without a temperature have 1 all the same.",
+  }),
   affinity: withDefault(
     Schema.Boolean,
     true,
@@ -155,7 +161,7 @@ const entryOptions: Partial<Record<TaskName, Schema.Top>> = {
 }
 export type SharedOptions = typeof RerankOptions.Type
 export type RemoteOptions = SharedOptions &
-  Partial<Pick<typeof ChatOptions.Type, "affinity" | "formChecks">> &
+  Partial<Pick<typeof ChatOptions.Type, "affinity" | "formChecks" | "recommendedTemperature">> &
   Partial<Pick<typeof EmbedOptions.Type, "dimensions" | "space" | "instructionTemplate">>
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()

@@ -4,6 +4,7 @@ import {
   callPathFixture,
   fakeChatModel,
   fakeEmbedModel,
+  fakeImageModel,
   fakeRerankModel,
 } from "../../testing/index.ts"
 import { makeModelEndpoint, makeModelsEndpoint } from "./endpoint.ts"
@@ -115,6 +116,21 @@ describe("one model", () => {
     deps.catalogue.set("svc-embed", { state: "waiting" })
     expect(await get()).not.toHaveProperty("embedding_space")
     expect(await one("svc-lyt")).not.toHaveProperty("json.embedding_space")
+  })
+
+  it("names the LoRAs of an image model, and what a chat model samples best with", async () => {
+    const { loaded, ...model } = fakeChatModel()
+    const advisedSampling = { temperature: 0.7, source: "files" } as const
+    const open = { ...model, loaded: { ...loaded, advisedSampling, adapters: ["legal"] } }
+    const deps = callPathFixture([open, fakeImageModel()])
+    const get = async (id: string) =>
+      (await deps.ask(makeModelEndpoint(deps), undefined, { ...asked, params: { id } })).json
+    expect(await get("svc-iris")).toHaveProperty("loras", ["dark", "anime"])
+    expect(await get("svc-lyt")).toHaveProperty("recommended_sampling", advisedSampling)
+    expect(await get("svc-lyt")).not.toHaveProperty("loras")
+    deps.catalogue.set("svc-iris", { state: "waiting" })
+    expect(await get("svc-iris")).not.toHaveProperty("loras")
+    expect(await one("svc-lyt")).not.toHaveProperty("json.recommended_sampling")
   })
 
   it("shows what is served, and a promised window beside it", async () => {

@@ -26,13 +26,15 @@ const pricingModel = ({ searchUnit, audioSecond, input, output, image }: Price):
 }
 
 /** What only an open model says. */
-const whenOpen = (catalogue: Catalogue, { id }: ModelEntry): Partial<Model> => {
+const whenOpen = (catalogue: Catalogue, { id, task }: ModelEntry): Partial<Model> => {
   const state = catalogue.state(id)
   if (state.state !== "ready") return {}
-  const { servedBy, embeddingSpace } = state.loaded
+  const { servedBy, embeddingSpace, adapters, advisedSampling } = state.loaded
   return {
     served_by: servedBy,
     ...(embeddingSpace !== undefined && { embedding_space: embeddingSpace }),
+    ...(task === "image" && adapters.length > 0 && { loras: adapters }),
+    ...(advisedSampling && { recommended_sampling: advisedSampling }),
   }
 }
 

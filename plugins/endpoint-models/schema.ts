@@ -33,6 +33,21 @@ export const Model = Schema.Struct({
     description:
       "What runs the model now, once it is open: `onnx cpu`, `webgpu (NAME)`, `webgpu, now cpu`, or `remote`.",
   }),
+  loras: Schema.optionalKey(Schema.Array(Schema.String)).annotate({
+    description:
+      "What `lora` of an image request may name, once the model is open; absent where it has none.",
+  }),
+  recommended_sampling: Schema.optionalKey(
+    Schema.Struct({
+      temperature: Schema.Finite,
+      source: Schema.Literals(["config", "files"]).annotate({
+        description: "`config`: the operator; `files`: the model's own (generation_config.json).",
+      }),
+    }),
+  ).annotate({
+    description:
+      "What a chat model answers best with, where that is known, once it is open. Requests without a `temperature` have 1 all the same.",
+  }),
   description: Schema.String,
   pricing_model: Schema.String,
   pricing: Schema.Struct({

@@ -12,7 +12,7 @@ import { fakeTranscribeModel } from "./transcribe-model.ts"
 /**
  * `broken`: the model can't be opened. `stepMs`: how long each token takes. `atOnce`: the whole
  * answer in one step. `window`: the model's own window, which may be smaller than the promised one.
- * `dimensions`: the length of embeddings, 2048 by default.
+ * `dimensions`: the length of embeddings, 2048 by default. `recommendedTemperature`: of a chat model.
  */
 const Options = Schema.Struct({
   broken: Schema.optionalKey(Schema.String),
@@ -20,6 +20,7 @@ const Options = Schema.Struct({
   atOnce: Schema.optionalKey(Schema.Boolean),
   window: Schema.optionalKey(Schema.Int),
   dimensions: Schema.optionalKey(Schema.Int),
+  recommendedTemperature: Schema.optionalKey(Schema.Finite),
 })
 
 const modelOf = ({
@@ -33,6 +34,7 @@ const modelOf = ({
     atOnce = false,
     window = promised,
     dimensions,
+    recommendedTemperature: temperature,
   } = options as typeof Options.Type
   const contextTokens = Math.min(promised, window)
   const pace = {
@@ -42,7 +44,12 @@ const modelOf = ({
     ...(stepMs > 0 && { before: () => Effect.sleep(stepMs) }),
   }
   const entry = { ...pace.entry, modalities: ["text", "image"] }
-  if (task === "chat") return fakeChatModel({ ...pace, entry }).loaded
+  if (task === "chat") {
+    const { loaded } = fakeChatModel({ ...pace, entry })
+    return temperature === undefined
+      ? loaded
+      : { ...loaded, advisedSampling: { temperature, source: "config" } }
+  }
   if (task === "transcribe") return fakeTranscribeModel(pace).loaded as LoadedModel
   if (task === "image") return fakeImageModel(pace).loaded as LoadedModel
   return (

@@ -103,6 +103,8 @@ export interface DecoderInfo {
   readonly thinks: boolean
   /** Its chat template writes today's date into prompts. */
   readonly isDated: boolean
+  /** What the model's files say to sample answers with. */
+  readonly advisedTemperature?: number
   /** This CPU or device may compute the same tokens differently in other company; exports are not asked. */
   readonly roundingDiffers: boolean
   /** Digest of the model's files, its precision and the graph; absent: answers can't be repeated. */

@@ -111,6 +111,9 @@ export const openDecoderEngine = async (
       grammarVocabulary: forGrammars,
       thinks: decoder.thinks,
       isDated: decoder.isDated,
+      ...(decoder.advisedTemperature !== undefined && {
+        advisedTemperature: decoder.advisedTemperature,
+      }),
       roundingDiffers: decoder.roundingDiffers,
       ...(steps.isInvariant && { digest: basename(folder) }),
       adapterDigests: Object.fromEntries(

@@ -88,6 +88,8 @@ export interface Decoder {
   readonly thinks: boolean
   /** Its chat template writes today's date into prompts. */
   readonly isDated: boolean
+  /** What its files say to sample answers with. */
+  readonly advisedTemperature?: number
   /** A graph was built whose rows should not depend on each other, but do on this CPU or device. */
   readonly roundingDiffers: boolean
 }

@@ -134,7 +134,7 @@ const openedByRuntime = async <A>(
 const decoderOf = (
   session: DecoderSession,
   folder: string,
-  { vocabulary, endTokens, startsWithSpace, template }: ChatLanguage,
+  { vocabulary, endTokens, startsWithSpace, template, advisedTemperature }: ChatLanguage,
   isBuilt: boolean,
 ): Decoder => {
   const bytesOf = tokenBytes(vocabulary)
@@ -148,6 +148,7 @@ const decoderOf = (
     startsWithSpace,
     thinks: templateStyle(template).thinks,
     isDated: /\bstrftime_now\b/.test(template),
+    ...(advisedTemperature !== undefined && { advisedTemperature }),
     roundingDiffers: isBuilt && !session.isInvariant,
   }
 }

@@ -5,7 +5,7 @@ import type { Metadata } from "../weights/gguf-metadata.ts"
 import { readJson, readTextFile } from "../weights/json-file.ts"
 import { Damaged, explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { type FolderTokenizer, readTokenizerJson } from "./folder-tokenizer.ts"
-import { type ChatLanguage, endsByName } from "./vocabulary.ts"
+import { advisedBy, type ChatLanguage, endsByName } from "./vocabulary.ts"
 
 export const tokenizerFile = "tokenizer.json"
 const tokenizerConfigFile = "tokenizer_config.json"
@@ -105,6 +105,10 @@ const readTokenizer = (folder: string, size: number): FolderTokenizer => {
   )
 }
 
+/** With `do_sample` false the temperature beside it is left over from elsewhere. */
+const advisedIn = (generation: Metadata) =>
+  (generation.get("do_sample") as unknown) === false ? {} : advisedBy(generation.get("temperature"))
+
 /**
  * Reads tokenizer.json and the files beside it; `size`: rows of the embedding table. Throws
  * `ModelFileError`.
@@ -119,5 +123,6 @@ export const folderLanguage = (folder: string, size: number): ChatLanguage => {
     bosToken: tokenText(config, "bos_token"),
     eosToken,
     endTokens: endTokens(folder, size, tokenizer, eosToken),
+    ...advisedIn(optionalJson(folder, generationFile)),
   }
 }

@@ -5,7 +5,7 @@ import { type GgufVocabulary, ggufVocabulary } from "./gguf-vocabulary.ts"
 import { mergesOf, spaceMark } from "./pieces.ts"
 import { preTokenization } from "./pre-tokenizers.ts"
 import { bytePairTokenizer } from "./tokenizer-json.ts"
-import { type ChatLanguage, endsByName } from "./vocabulary.ts"
+import { advisedBy, type ChatLanguage, endsByName } from "./vocabulary.ts"
 
 const key = (name: string) => `tokenizer.ggml.${name}`
 
@@ -150,5 +150,6 @@ export const ggufLanguage = (metadata: Metadata, size: number): ChatLanguage => 
     eosToken: namedToken(metadata, vocabulary, "eos_token_id"),
     endTokens: endTokens(metadata, vocabulary, controlTokens),
     startsWithSpace: spelling === "pieces" && startsWithSpace(metadata),
+    ...advisedBy(metadata.get("general.sampling.temp")),
   }
 }

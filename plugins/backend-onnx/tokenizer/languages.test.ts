@@ -159,6 +159,35 @@ describe("a mark of the prompt's beginning", () => {
   })
 })
 
+describe("what the files advise to sample with", () => {
+  const folderWith = (generation: object) => {
+    const folder = join(root, `advised-${folders++}`)
+    cpSync(fixtureFolder("qwen2"), folder, { recursive: true })
+    const file = join(folder, "generation_config.json")
+    const json = JSON.parse(readFileSync(file, "utf8")) as object
+    writeFileSync(file, JSON.stringify({ ...json, ...generation }))
+    return folderLanguage(folder, 320).advisedTemperature
+  }
+  test.each([
+    [{}, undefined],
+    [{ do_sample: true, temperature: 0.7 }, 0.7],
+    [{ temperature: 0 }, 0],
+    [{ do_sample: false, temperature: 0.7 }, undefined],
+    [{ temperature: 7 }, undefined],
+    [{ temperature: "hot" }, undefined],
+  ])("a folder's generation_config.json: %j", (generation, temperature) => {
+    expect(folderWith(generation)).toBe(temperature)
+  })
+
+  test("a GGUF file's metadata", () => {
+    const metadata = (more: Readonly<Record<string, number>>) =>
+      metadataOf({ ...template, ...byteLevelMetadata(fixtureFolder("qwen2"), "qwen2"), ...more })
+    expect(ggufLanguage(metadata({}), 320).advisedTemperature).toBe(undefined)
+    const said = metadata({ "general.sampling.temp": Math.fround(0.6) })
+    expect(ggufLanguage(said, 320).advisedTemperature).toBe(0.6)
+  })
+})
+
 describe("a folder that can't talk says what is missing", () => {
   const broken = (name: string, change: (folder: string) => void) => {
     const folder = join(root, `broken-${folders++}-${name}`)

@@ -34,7 +34,15 @@ export interface ChatLanguage {
   readonly endTokens: readonly number[]
   /** The tokenizer begins a text's first word with a space that is not part of the text. */
   readonly startsWithSpace: boolean
+  /** What the files say to sample answers with; absent: nothing, or no sampling. */
+  readonly advisedTemperature?: number
 }
+
+/** A temperature that the API takes; files may say anything. Those of GGUF have 32 bits: 0.6000000238. */
+export const advisedBy = (value: unknown): Pick<ChatLanguage, "advisedTemperature"> =>
+  typeof value === "number" && value >= 0 && value <= 2
+    ? { advisedTemperature: Math.round(value * 1e4) / 1e4 }
+    : {}
 
 // tokens that end a turn, besides those that the files name
 const endNames = [
