@@ -20,23 +20,31 @@ const tooMany = "Too many requests for mails from this address. Try again in a m
 export const Nothing = Schema.Struct({}).annotate({ identifier: "Accepted" })
 const accepted = { status: 202, json: {} }
 
-/** Beyond the limit of the mailbox nothing is sent, silently. */
+/** The reply to who is signed in, from whom the state of the mailbox is no secret. */
+const Resent = Schema.Struct({
+  sent: Schema.Boolean.annotate({ description: "Whether a mail is on its way." }),
+  retry_after: Schema.Int.annotate({
+    description: "Seconds until another one may be asked for, where none was sent; else 0.",
+  }),
+}).annotate({ identifier: "VerificationResent" })
+
+/**
+ * Beyond the limit of the mailbox nothing is sent. Returns 0, or the ms until it may be again;
+ * `undefined` where there is nothing to send.
+ */
 const mailToken = (
   deps: AccountsDeps,
   account: string,
   purpose: MailPurpose,
-): Effect.Effect<void, PortError> =>
+): Effect.Effect<number | undefined, PortError> =>
   Effect.gen(function* () {
     const { accounts, audit, database, deployment, limiter, mailer, tokens } = deps
-    yield* database.transaction((tx) =>
+    return yield* database.transaction((tx) =>
       Effect.gen(function* () {
         const row = yield* accounts.lock(account, tx)
-        if (
-          !row ||
-          (purpose === "verify" && row.verified_at) ||
-          (yield* limiter.takeIn(mailboxLimit(purpose, row.email), tx)) > 0
-        )
-          return
+        if (!row || (purpose === "verify" && row.verified_at)) return undefined
+        const waitMs = yield* limiter.takeIn(mailboxLimit(purpose, row.email), tx)
+        if (waitMs > 0) return waitMs
         yield* mailer.send(
           tokenMail(row, deployment, purpose, yield* tokens.issue(row.id, purpose, tx)),
           tx,
@@ -49,6 +57,7 @@ const mailToken = (
           },
           tx,
         )
+        return 0
       }),
     )
   })
@@ -59,7 +68,7 @@ const forgot = (deps: AccountsDeps, { body, client }: Call<ForgotBody>) =>
     const { accounts, background, limiter } = deps
     yield* refuseOverLimit(limiter.take(mailRequestLimits(client)), tooMany)
     const sending = Effect.flatMap(accounts.byEmail(emailOf(body)), (row) =>
-      row ? mailToken(deps, row.id, "reset") : Effect.void,
+      row ? Effect.asVoid(mailToken(deps, row.id, "reset")) : Effect.void,
     )
     background.later("the mail for a new password", sending)
     return accepted
@@ -69,8 +78,9 @@ const resend = (deps: AccountsDeps, { caller, client }: Call<unknown>) =>
   Effect.gen(function* () {
     yield* refuseOverLimit(deps.limiter.take(mailRequestLimits(client)), tooMany)
     const row = yield* ownAccount(deps, caller)
-    if (!row.verified_at) yield* mailToken(deps, row.id, "verify")
-    return accepted
+    const waitMs = row.verified_at ? undefined : yield* mailToken(deps, row.id, "verify")
+    const reply = { sent: waitMs === 0, retry_after: Math.ceil((waitMs ?? 0) / 1000) }
+    return { status: 202, json: reply }
   })
 
 export const forgotEndpoint = (started: WhenStarted<AccountsDeps>) =>
@@ -96,7 +106,7 @@ export const resendEndpoint = (started: WhenStarted<AccountsDeps>) =>
     access: "session",
     body: "none",
     maxBodyBytes: megabyte,
-    reply: Nothing,
+    reply: Resent,
     status: 202,
     plan: (call) => Effect.map(started, (deps) => freePlan(resend(deps, call))),
   })
