@@ -85,6 +85,9 @@ describe.skipIf(!installedChromium)(
       const [first] = await mailedLinks(platform, email, "verify")
       await press("Send the mail again")
       await said("Check your mail: a new link is on its way.")
+      await said(/You can ask for another one in (1:00|0:5\d)\./)
+      const resend = page.getByRole("button", { name: "Send the mail again" })
+      expect(await resend.getAttribute("aria-disabled")).toBe("true")
       // mails of the same moment may be in any order
       const second = (await mailedLinks(platform, email, "verify", 2)).find(
         (link) => link !== first,

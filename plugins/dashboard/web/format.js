@@ -39,6 +39,10 @@ export const clock = (seconds, language) => {
   return `${Math.floor(tenths / 600)}:${rest < 10 ? "0" : ""}${fixed(rest, language, 1)}`
 }
 
+/** Formats seconds that are left: `14:59`. */
+export const countdown = (seconds) =>
+  `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`
+
 /** Formats a part of a whole, from 0 to 1. */
 export const percent = (part, language) =>
   new Intl.NumberFormat(localeOf(language), { style: "percent" }).format(part)

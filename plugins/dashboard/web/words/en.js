@@ -170,6 +170,9 @@ export const en = {
     "Your address {email} is not confirmed yet. You can make keys, but calls are refused until you open the link in our mail.",
   "unverified.resend": "Send the mail again",
   "unverified.sent": "Check your mail: a new link is on its way.",
+  "unverified.full":
+    "No mail was sent: three went to this address in 15 minutes. Look into the spam folder, too.",
+  "unverified.wait": "You can ask for another one in {time}.",
   "usage.choice": "What is shown",
   "usage.cost": "Cost",
   "usage.errors": "Errors",

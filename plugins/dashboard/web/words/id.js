@@ -174,6 +174,9 @@ export const id = {
     "Alamat {email} belum dikonfirmasi. Anda dapat membuat kunci, tetapi panggilan ditolak sampai Anda membuka tautan dalam email kami.",
   "unverified.resend": "Kirim email lagi",
   "unverified.sent": "Periksa email Anda: tautan baru sedang dikirim.",
+  "unverified.full":
+    "Tidak ada email yang dikirim: sudah tiga dalam 15 menit ke alamat ini. Lihat juga folder spam.",
+  "unverified.wait": "Anda bisa meminta lagi dalam {time}.",
   "usage.choice": "Yang ditampilkan",
   "usage.cost": "Biaya",
   "usage.errors": "Galat",
