@@ -2,6 +2,7 @@ import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { type Platform, startPlatform } from "../../testing/platform.ts"
 import { openReceiver, type Receiver } from "../../testing/receiver.ts"
+import { violations } from "./testing/axe.ts"
 import { installedChromium, openBrowser, openPage, withoutChromium } from "./testing/chromium.ts"
 
 const jsonl = (lines: readonly object[]) =>
@@ -86,6 +87,49 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     await hit.getByText("The warranty lasts three years.").waitFor()
     await hit.getByText("notes.txt").waitFor()
     await hit.getByText(/score 0\.\d|score 1/).waitFor()
+  })
+
+  it("a hit is shown in the text around it, and the arrow keys go from hit to hit", async () => {
+    const paragraphs = Array.from({ length: 200 }, (_, n) => `Paragraph ${n} is about boats.`)
+    paragraphs[100] = "The harbour opens at six in the morning."
+    await give("harbour.md", Buffer.from(paragraphs.join(" It is filled with words.\n\n")))
+    const row = page.getByRole("row").filter({ hasText: "harbour.md" })
+    await row.getByText("can be found").waitFor()
+    await page.getByLabel("Query", { exact: true }).fill("harbour opens six morning")
+    await press("Search")
+    const hits = page.getByRole("list", { name: "Hits, best first" }).getByRole("listitem")
+    await hits.filter({ hasText: "harbour opens" }).first().getByRole("button").click()
+    const dialog = page.getByRole("dialog")
+    const place = async () => (await dialog.getByText(/^Hit \d/).textContent())!.match(/\d+/g)!
+    const [at, all] = (await place()).map(Number) as [number, number]
+    expect(all).toBeGreaterThan(1)
+    await dialog.getByRole("heading", { name: "harbour.md" }).waitFor()
+    const passage = dialog.getByRole("region", { name: "The hit and the text around it" })
+    // the hit is in sight, below some of the text before it
+    const seen =
+      "((box, mark) => mark.getBoundingClientRect().top - box.getBoundingClientRect().top)(...document.querySelectorAll('.passage, .passage mark'))"
+    expect(await page.evaluate(seen)).toBeGreaterThan(0)
+    expect(await page.evaluate(seen)).toBeLessThan(200)
+    const marked = (await passage.locator("mark").textContent())!
+    expect(marked).toContain("The harbour opens at six")
+    const around = (await passage.textContent())!
+    expect(around.length).toBeGreaterThan(marked.length)
+    // what chunks have in common is there once
+    const numbers = [...around.matchAll(/Paragraph (\d+)/g)].map(([, number]) => number)
+    expect(new Set(numbers).size).toBe(numbers.length)
+    expect(await violations(page)).toEqual([])
+    const [there, back] = at < all ? ["ArrowRight", "ArrowLeft"] : ["ArrowLeft", "ArrowRight"]
+    await page.keyboard.press(there!)
+    await dialog.getByText(`Hit ${at < all ? at + 1 : at - 1} of ${all}`).waitFor()
+    await page.keyboard.press(back!)
+    await dialog.getByText(`Hit ${at} of ${all}`).waitFor()
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      dialog.getByRole("button", { name: "Download harbour.md" }).click(),
+    ])
+    expect(download.suggestedFilename()).toBe("harbour.md")
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "detached" })
   })
 
   it("a batch is checked before it is paid, runs, and shows its errors by line", async () => {

@@ -1,16 +1,17 @@
-import { useEffect, useId, useRef } from "preact/hooks"
+import { useId, useLayoutEffect, useRef } from "preact/hooks"
 import { html } from "../html.js"
 
-/** A modal dialog. The browser keeps the focus inside, closes it on Escape, and restores the focus. */
-export const Dialog = ({ title, onClose, children }) => {
+/** A modal dialog; `look`: wide. The browser keeps the focus inside, closes it on Escape, and restores the focus. */
+export const Dialog = ({ title, onClose, look, children, ...rest }) => {
   const dialog = useRef()
   const id = useId()
-  useEffect(() => {
+  // before the effects of what is in it, which may need its sizes
+  useLayoutEffect(() => {
     const before = document.activeElement
     dialog.current.showModal()
     return () => before?.focus?.()
   }, [])
-  return html`<dialog ref=${dialog} aria-labelledby=${id} onClose=${onClose}>
+  return html`<dialog ref=${dialog} class=${look} aria-labelledby=${id} onClose=${onClose} ...${rest}>
     <h2 id=${id}>${title}</h2>
     ${children}
   </dialog>`

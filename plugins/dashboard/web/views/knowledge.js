@@ -1,23 +1,14 @@
 import { useState } from "preact/hooks"
 import { useApp, useText } from "../app.js"
-import { decimal } from "../format.js"
 import { html } from "../html.js"
 import { Drop } from "../parts/drop.js"
 import { Check, Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { FileList, useFiles } from "./file-list.js"
+import { Hits } from "./hits.js"
 
-const Hit = ({ hit, name }) => {
-  const { t, language } = useText()
-  const page = hit.page ?? hit.pages?.from
-  return html`<li class="hit">
-    <p class="head"><b>${name ?? hit.file_id}</b>
-      ${page && html`<span class="quiet">${t("hit.page", { page })}</span>`}
-      <span class="quiet">${t("hit.score", { score: decimal(hit.score, language) })}</span></p>
-    <meter min="0" max="1" value=${Math.max(0, hit.score)} aria-label=${t("hit.score", { score: decimal(hit.score, language) })}></meter>
-    <blockquote>${hit.text}</blockquote>
-  </li>`
-}
+/** As many as the API gives: chunks before and behind a hit, for the text around it. */
+const neighbours = 3
 
 const Query = ({ files }) => {
   const { t } = useText()
@@ -26,7 +17,8 @@ const Query = ({ files }) => {
   const names = new Map(files.map(({ id, filename }) => [id, filename]))
   const ask = async ({ query, top_k, hybrid, rerank }) => {
     const more = { ...(hybrid && { hybrid: true }), ...(rerank && { rerank: true }) }
-    show((await v1.post("/v1/retrieval", { query, top_k: Number(top_k), ...more })).results)
+    const asked = { query, top_k: Number(top_k), neighbours, ...more }
+    show((await v1.post("/v1/retrieval", asked)).results)
     account.get()?.refresh()
   }
   return html`<section class="card" aria-label=${t("query.try")}>
@@ -40,7 +32,7 @@ const Query = ({ files }) => {
       </div>
     <//>
     <div role="status">${results?.length === 0 && html`<p class="quiet">${t("query.nothing")}</p>`}</div>
-    ${results?.length > 0 && html`<ol class="hits" aria-label=${t("query.found")}>${results.map((hit) => html`<${Hit} key=${`${hit.file_id} ${hit.chunk_index}`} hit=${hit} name=${names.get(hit.file_id)} />`)}</ol>`}
+    ${results?.length > 0 && html`<${Hits} hits=${results} names=${names} />`}
   </section>`
 }
 
