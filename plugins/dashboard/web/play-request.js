@@ -7,7 +7,7 @@ export const linesOf = (text) =>
     .map((line) => line.trim())
     .filter((line) => line !== "")
 
-const numberField = (name, text) => (text ? { [name]: Number(text) } : {})
+export const numberField = (name, text) => (text ? { [name]: Number(text) } : {})
 
 /** `images`: `{ uri }`, behind the texts. */
 export const embeddingsBody = ({ model, input, dimensions }, images) => ({
@@ -31,16 +31,16 @@ export const transcriptionFields = ({ model, language, prompt }) => ({
   response_format: "verbose_json",
 })
 
-const curlOf = (address, body) => `curl ${address} \\
+export const curlOf = (address, body) => `curl ${address} \\
   -H "Authorization: Bearer $RAKIT_API_KEY" \\
   -H "Content-Type: application/json" \\
   -d ${shellQuoted(JSON.stringify(body, null, 2))}`
 
-const javascriptClient = (base) => `import OpenAI from "openai"
+export const javascriptClient = (base) => `import OpenAI from "openai"
 
 const client = new OpenAI({ baseURL: "${base}", apiKey: process.env.RAKIT_API_KEY })`
 
-const pythonClient = (base) => `import os
+export const pythonClient = (base) => `import os
 from openai import OpenAI
 
 client = OpenAI(base_url="${base}", api_key=os.environ["RAKIT_API_KEY"])`

@@ -8,7 +8,7 @@ import { Field } from "../parts/field.js"
 export const apiBase = () => `${location.origin}/v1`
 
 /** The API names the place inside a field (`documents[3]`); what is on the page is the field. */
-const ofWholeField = (error) => {
+export const ofWholeField = (error) => {
   const [field] = /^\w+/.exec(error.param ?? "") ?? []
   if (!(error instanceof Problem) || field === error.param) return error
   return new Problem({ ...error, message: error.message, param: field })

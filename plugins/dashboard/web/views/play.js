@@ -5,18 +5,20 @@ import { Loading, Notice, ProblemNotice } from "../parts/notice.js"
 import { usePart } from "../route.js"
 import { PlayChat } from "./play-chat.js"
 import { PlayEmbeddings } from "./play-embeddings.js"
+import { PlayImages } from "./play-images.js"
 import { PlayRerank } from "./play-rerank.js"
 import { PlayTranscribe } from "./play-transcribe.js"
 
 /** One view a tab; it is there where a model has the capability, and gets the models that have it. */
 const tabs = [
   { name: "chat", capability: "chat", view: PlayChat },
+  { name: "images", capability: "image_generation", view: PlayImages },
   { name: "embeddings", capability: "embeddings", view: PlayEmbeddings },
   { name: "rerank", capability: "rerank", view: PlayRerank },
   { name: "transcribe", capability: "transcription", view: PlayTranscribe },
 ]
 
-const able = (models, capability) =>
+export const able = (models, capability) =>
   models.filter(({ capabilities }) => capabilities.includes(capability))
 
 const Tabs = ({ offered, chosen }) => {
