@@ -48,7 +48,7 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     await page.getByText("Structured output", { exact: true }).click()
     await page.getByLabel("JSON Schema").fill("{")
     await page.getByRole("button", { name: "Check the schema" }).click()
-    await page.getByText("This is no valid JSON.").first().waitFor()
+    await page.getByText("This is no valid JSON: look at line 1.").first().waitFor()
     await page.getByLabel("JSON Schema").fill("")
 
     await page.reload()

@@ -3,7 +3,7 @@ import { useContext } from "preact/hooks"
 import { translate } from "./language.js"
 import { useStore } from "./store.js"
 
-/** The stores and functions that all views share: `{ api, v1, session, account, language, live, mailToken, nowMs, after }`; `live` is the state of watch.js. */
+/** The stores and functions that all views share: `{ api, v1, session, account, language, live, carried, mailToken, nowMs, after }`; `live` is the state of watch.js, `carried` what the schema page takes along to the chat. */
 export const AppContext = createContext(undefined)
 
 export const useApp = () => useContext(AppContext)

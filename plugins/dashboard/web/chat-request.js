@@ -28,10 +28,11 @@ const toolFields = (text, choice, messages) => {
   return { tools, tool_choice: isFree ? "auto" : choice }
 }
 
-const sampling = ({ temperature, maxTokens, schema }) => ({
+const sampling = ({ temperature, maxTokens, schema, thinking }) => ({
   ...(temperature && { temperature: Number(temperature) }),
   ...(maxTokens && { max_tokens: Number(maxTokens) }),
   ...(schema && { response_format: formatOf(schema) }),
+  ...(thinking && { chat_template_kwargs: { enable_thinking: true } }),
 })
 
 /** The body of a chat call; throws a SyntaxError where `schema` is no JSON, a Problem where `tools` (a text, too) are none. */
@@ -67,6 +68,12 @@ export const shellQuoted = (text) => `'${text.replaceAll("'", "'\\''")}'`
 /** What is printed: a message that calls tools has no text. */
 const answerOf = ({ tools }) => (tools ? "" : ".content")
 
+/** OpenAI's client in Python takes what OpenAI has not as `extra_body` only. */
+const pythonBody = ({ chat_template_kwargs: template, ...body }) => ({
+  ...body,
+  ...(template && { extra_body: { chat_template_kwargs: template } }),
+})
+
 /** The same call in three languages, by their names. The key is read from the environment. */
 export const snippets = {
   curl: (base, body) => `curl ${base}/chat/completions \\
@@ -83,7 +90,7 @@ from openai import OpenAI
 
 client = OpenAI(base_url="${base}", api_key=os.environ["RAKIT_API_KEY"])
 reply = client.chat.completions.create(
-${Object.entries(body)
+${Object.entries(pythonBody(body))
   .map(([name, value]) => `    ${name}=${python(value, "    ")},`)
   .join("\n")}
 )

@@ -35,6 +35,7 @@ const start = () => {
   const app = {
     ...{ api, v1: makeV1({ api, session, nowMs }), session, language, mailToken, nowMs, after },
     account: makeStore(undefined),
+    carried: makeStore(undefined),
     live: makeStore("connecting"),
   }
   render(

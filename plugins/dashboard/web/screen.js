@@ -19,6 +19,7 @@ import { Ledger } from "./views/ledger.js"
 import { Overview } from "./views/overview.js"
 import { Playground } from "./views/play.js"
 import { Reset } from "./views/reset.js"
+import { Schemas } from "./views/schemas.js"
 import { SignIn } from "./views/sign-in.js"
 import { SignUp } from "./views/sign-up.js"
 import { Usage } from "./views/usage.js"
@@ -36,6 +37,7 @@ const inside = {
   calls: Calls,
   ledger: Ledger,
   playground: Playground,
+  schemas: Schemas,
   batches: Batches,
   files: Files,
   knowledge: Knowledge,

@@ -9,8 +9,8 @@ const withoutPath = ({ message, param }) =>
  * words of our own. `t`: as `useText` returns it.
  */
 export const explain = (t, problem) => {
-  const { code, param, status } = problem
+  const { code, param, status, line } = problem
   const isOfField = code === "invalid_request_error" || code === "authentication_error"
   if (param && isOfField && hasWords(`refusal.${param}`)) return t(`refusal.${param}`)
-  return hasWords(`problem.${code}`) ? t(`problem.${code}`, { status }) : withoutPath(problem)
+  return hasWords(`problem.${code}`) ? t(`problem.${code}`, { status, line }) : withoutPath(problem)
 }

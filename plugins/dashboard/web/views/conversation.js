@@ -26,12 +26,7 @@ const follow = async (reply, patch) => {
 const problemOf = (error) => {
   if (error instanceof Problem) return error
   return error instanceof SyntaxError
-    ? new Problem({
-        status: 400,
-        code: "invalid_request_error",
-        param: "schema",
-        message: error.message,
-      })
+    ? new Problem({ code: "schema_not_json", param: "schema", message: error.message })
     : new Problem({})
 }
 

@@ -1,28 +1,43 @@
 import { useEffect, useState } from "preact/hooks"
-import { Problem } from "../api.js"
 import { useApp, useText } from "../app.js"
 import { requestOf, snippets } from "../chat-request.js"
 import { isSaid, toolsOf } from "../chat-tools.js"
 import { html } from "../html.js"
 import { Button } from "../parts/button.js"
-import { Field, Submit } from "../parts/field.js"
+import { Check, Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { Notice, ProblemNotice } from "../parts/notice.js"
+import { checkSchema, remarks } from "../schema-check.js"
 import { acceptedBy, attachmentsOf } from "./attachments.js"
 import { useConversation } from "./conversation.js"
 import { apiBase, Code } from "./play-parts.js"
 import { Talk } from "./talk.js"
 import { areResultsDue, ToolSettings } from "./tools.js"
 
-const Settings = ({ models, onModel, refusal }) => {
+/** Small models, most of those that say nothing, answer best near 0. */
+const usualTemperature = 0.2
+
+/** Begins with what the model answers best with; what is typed stays when another model is chosen. */
+const Temperature = ({ model }) => {
+  const { t } = useText()
+  const [typed, type] = useState(undefined)
+  const { temperature = usualTemperature, source } = model.recommended_sampling ?? {}
+  const hint = source
+    ? t(`play.temperature.${source}`, { temperature })
+    : t("play.temperature.hint")
+  return html`<${Field} label=${t("play.temperature")} hint=${hint} name="temperature" type="number" step="any" inputmode="decimal" value=${typed ?? temperature} onInput=${(event) => type(event.target.value)} />`
+}
+
+const Settings = ({ models, model, schema, onModel, refusal }) => {
   const { t } = useText()
   return html`<div class="fields">
-    <${Field} label=${t("model")} as="select" name="model" required onChange=${(event) => onModel(event.target.value)}>${models.map(({ id }) => html`<option key=${id} value=${id}>${id}</option>`)}<//>
-    <${Field} label=${t("play.temperature")} hint=${t("play.temperature.hint")} name="temperature" type="number" step="any" inputmode="decimal" defaultValue="0.2" />
+    <${Field} label=${t("model")} as="select" name="model" required onChange=${(event) => onModel(event.target.value)}>${models.map(({ id }) => html`<option key=${id} value=${id} selected=${id === model.id}>${id}</option>`)}<//>
+    <${Temperature} model=${model} />
     <${Field} label=${t("play.maxTokens")} name="max_tokens" type="number" step="any" inputmode="numeric" placeholder=${t("limit.default")} />
   </div>
+  ${model.capabilities.includes("thinking") && html`<${Check} label=${t("play.think")} hint=${t("play.think.hint")} name="thinking" />`}
   <${Field} label=${t("play.system")} name="system" as="textarea" rows="2" />
-  <details><summary>${t("play.schema")}</summary><${Field} label=${t("play.schema.label")} hint=${t("play.schema.hint")} name="schema" as="textarea" rows="4" class="code" spellcheck=${false} />
+  <details open=${schema !== undefined}><summary>${t("play.schema")}</summary><${Field} label=${t("play.schema.label")} hint=${t("play.schema.hint")} name="schema" as="textarea" rows="4" class="code" spellcheck=${false} defaultValue=${schema} />
     <${SchemaCheck} text=${() => document.querySelector("textarea[name=schema]").value} /></details>
   <${ToolSettings} refusal=${refusal} />`
 }
@@ -69,17 +84,9 @@ const SchemaCheck = ({ text }) => {
   const check = async () => {
     refuse(undefined)
     show(undefined)
-    try {
-      show(await v1.post("/v1/schemas/check", { schema: JSON.parse(text()) }))
-    } catch (error) {
-      if (error instanceof SyntaxError)
-        refuse(
-          new Problem({ code: "invalid_request_error", param: "schema", message: error.message }),
-        )
-      else refuse(error)
-    }
+    await checkSchema(v1, text()).then(show, refuse)
   }
-  const lost = verdict?.keywords.filter((one) => one.verdict !== "enforced") ?? []
+  const lost = verdict ? remarks(verdict) : []
   return html`<div>
     <${Button} onClick=${check}>${t("play.schema.check")}<//>
     <${ProblemNotice} problem=${problem} />
@@ -107,8 +114,12 @@ export const PlayChat = ({ models: chatModels }) => {
   const { t } = useText()
   const talk = useConversation()
   useEffect(() => talk.stop, [])
-  const [chosen, choose] = useState(undefined)
-  const accept = acceptedBy(chatModels.find(({ id }) => id === chosen) ?? chatModels[0])
+  const { carried } = useApp()
+  const [brought] = useState(() => carried.get() ?? {})
+  useEffect(() => carried.set(undefined), [])
+  const [chosen, choose] = useState(brought.model)
+  const model = chatModels.find(({ id }) => id === chosen) ?? chatModels[0]
+  const accept = acceptedBy(model)
   const form = () => document.querySelector("select[name=model]").form
   const settings = () => {
     const { max_tokens, tool_choice, schema, ...fields } = Object.fromEntries(new FormData(form()))
@@ -139,7 +150,7 @@ export const PlayChat = ({ models: chatModels }) => {
       <${Form} onSubmit=${send} label=${t("nav.playground")} actions=${actions}>
         ${isDue ? html`<p class="hint">${t("play.results.due")}</p>` : html`<${Field} label=${t("play.message")} name="message" as="textarea" rows="3" required onKeyDown=${sendOnEnter} />`}
         ${accept && !isDue && html`<${Field} label=${t("play.attach")} name="files" type="file" multiple accept=${accept} />`}
-        <details class="settings" open><summary>${t("play.settings")}</summary><${Settings} models=${chatModels} onModel=${choose} refusal=${talk.messages.at(-1)?.problem} /></details>
+        <details class="settings" open><summary>${t("play.settings")}</summary><${Settings} models=${chatModels} model=${model} schema=${brought.schema} onModel=${choose} refusal=${talk.messages.at(-1)?.problem} /></details>
       <//>
       ${talk.messages.length > 0 && html`<${Code} write=${() => codeOf(settings(), talk.messages)} />`}
     </section>
