@@ -1,8 +1,9 @@
-import { readdirSync, writeFileSync } from "node:fs"
+import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { ChatRequest, LoadedModel } from "../../core/ports/model.ts"
+import { fixtureFolder } from "./testing/fixtures.ts"
 import {
   answer,
   chatRequest,
@@ -37,6 +38,24 @@ test("says what it is", () => {
     adapters: [],
     servedBy: "onnx cpu",
   })
+})
+
+test("recommends what the operator says, else what the model's files say, else nothing", async () => {
+  const own = openBackend()
+  const folder = join(own.dataDir, "advised")
+  cpSync(fixtureFolder("qwen2"), folder, { recursive: true })
+  const file = join(folder, "generation_config.json")
+  const generation = JSON.parse(readFileSync(file, "utf8")) as object
+  writeFileSync(file, JSON.stringify({ ...generation, do_sample: true, temperature: 0.7 }))
+  const { advisedSampling: byFiles } = await own.open("chat", folder)
+  const options = { recommendedTemperature: 0.3 }
+  const { advisedSampling: byConfig } = await own.open("chat", folder, { options })
+  expect([byFiles, byConfig, model.advisedSampling]).toEqual([
+    { temperature: 0.7, source: "files" },
+    { temperature: 0.3, source: "config" },
+    undefined,
+  ])
+  await own.close()
 })
 
 test("streams an answer, meters it as it is produced and reports its stages", async () => {

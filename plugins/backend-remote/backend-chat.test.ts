@@ -29,6 +29,15 @@ const openWith = (options: object = {}, upstream: object = {}) => {
   })
 }
 
+it("recommends a temperature where the operator does", async () => {
+  expect(await openWith()).not.toHaveProperty("advisedSampling")
+  await remote.close()
+  expect(await openWith({ recommendedTemperature: 0.6 })).toHaveProperty("advisedSampling", {
+    temperature: 0.6,
+    source: "config",
+  })
+})
+
 it("streams an answer with the upstream's usage, key and names", async () => {
   one.play(good)
   const loaded = await openWith({}, { key: "sk-secret", name: "here" })
