@@ -35,15 +35,12 @@ const askForEmail = (deps: AccountsDeps, { body, caller, client }: Call<EmailBod
         const other = yield* accounts.byEmail(email, tx)
         const kind = other ? "registered" : "email"
         yield* audit.record({ actor: own.id, action: "account.ask_email", target: own.id }, tx)
+        // also where nothing is mailed: whether an earlier link still works must not tell
+        const token = yield* tokens.issue(own.id, "email", tx, email)
         if ((yield* limiter.takeIn(mailboxLimit(kind, email), tx)) > 0) return before
         const mail = other
           ? registeredMail(other, deployment)
-          : tokenMail(
-              { email, locale: before.locale },
-              deployment,
-              "email",
-              yield* tokens.issue(own.id, "email", tx, email),
-            )
+          : tokenMail({ email, locale: before.locale }, deployment, "email", token)
         yield* mailer.send(mail, tx)
         return before
       }),

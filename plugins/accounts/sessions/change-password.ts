@@ -27,12 +27,14 @@ const nextSession = (deps: AccountsDeps, row: AccountTable) =>
 
 const changePassword = (deps: AccountsDeps, { body, caller, client }: Call<PasswordBody>) =>
   Effect.gen(function* () {
-    const { accounts, audit, deployment, mailer } = deps
+    const { accounts, audit, deployment, mailer, tokens } = deps
     const own = yield* ownAccountBy(deps, { caller, client, password: body.current_password })
     const password_hash = yield* hashPassword(body.password)
     const row = yield* changeOwn(deps, own, (before, tx) =>
       Effect.gen(function* () {
         yield* audit.record({ actor: own.id, action: "account.password", target: own.id }, tx)
+        // whoever knew the old password may have asked for another address
+        yield* tokens.forget(own.id, ["email"], tx)
         yield* mailer.send(changedMail(before, deployment), tx)
         const session_epoch = before.session_epoch + 1
         return yield* accounts.change(own.id, { password_hash, session_epoch }, tx)

@@ -14,6 +14,7 @@ import { changedMail } from "../mails/compose.ts"
 import { hashPassword } from "../passwords.ts"
 import type { AccountsTables, AccountTable } from "../tables.ts"
 import { AccountReply } from "../to-account.ts"
+import { withoutTwoFactors } from "../two-factor/second-factor.ts"
 import { ResetBody } from "./bodies.ts"
 import { redeem } from "./redeem.ts"
 import { showAccount } from "./show-account.ts"
@@ -38,7 +39,10 @@ export const revokeKeys = (
     yield* Effect.forEach(rows, (row) => revokeRow(deps, account, row, tx), { discard: true })
   })
 
-/** The link was sent to the address of the account, so using it verifies the address, too. */
+/**
+ * The link was sent to the address of the account, so using it verifies the address, too. Keys and a
+ * second factor from before that may be a stranger's.
+ */
 const takeOver = (
   deps: AccountsDeps,
   before: AccountTable,
@@ -46,9 +50,12 @@ const takeOver = (
   tx: Transaction,
 ) =>
   Effect.gen(function* () {
-    const { accounts, audit, clock, deployment, mailer } = deps
+    const { accounts, audit, clock, deployment, mailer, tokens } = deps
+    // whoever knew the old password may have asked for another address
+    yield* tokens.forget(before.id, ["email"], tx)
     if (!before.verified_at) yield* revokeKeys(deps, before.id, tx)
     const changes = {
+      ...(!before.verified_at && withoutTwoFactors),
       password_hash,
       session_epoch: before.session_epoch + 1,
       verified_at: before.verified_at ?? new Date(clock.nowMs()),
