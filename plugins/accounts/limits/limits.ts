@@ -29,6 +29,18 @@ export const loginLimits = (email: string, client: Client | undefined): readonly
   { kind: "login-address", subject: [sourceOf(client)], max: 100, windowMs: minuteMs },
 ]
 
+/**
+ * Wrong codes of a second factor, beside the limits of sign-in: who knows the password and has many
+ * addresses would else guess six digits within hours.
+ */
+export const codeLimits = (
+  { id, email }: { readonly id: string; readonly email: string },
+  client: Client | undefined,
+): readonly Limit[] => [
+  ...loginLimits(email, client),
+  { kind: "code", subject: [id], max: 10, windowMs: 15 * minuteMs },
+]
+
 export const signupLimits = (client: Client | undefined): readonly Limit[] => [
   { kind: "signup", subject: [sourceOf(client)], max: 20, windowMs: minuteMs },
 ]

@@ -8,29 +8,12 @@ import {
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { AccountsDeps } from "../deps.ts"
-import type { Limit } from "../limits/limiter.ts"
 import { loginLimits } from "../limits/limits.ts"
 import { refuseOverLimit } from "../limits/refuse-over-limit.ts"
 import { isPassword, nobodysHash } from "../passwords.ts"
-import type { AccountTable } from "../tables.ts"
-import { codeNeeded, codeWrong, useCode, usesTwoFactors } from "../two-factor/second-factor.ts"
+import { checkCode, codeNeeded, usesTwoFactors } from "../two-factor/second-factor.ts"
 import { emailOf, LoginBody, LoginReply } from "./bodies.ts"
 import { showAccount } from "./show-account.ts"
-
-/** Checked behind the password; wrong codes count as wrong passwords do. */
-const secondFactor = (
-  deps: AccountsDeps,
-  row: AccountTable,
-  code: string | null | undefined,
-  limits: readonly Limit[],
-) =>
-  Effect.gen(function* () {
-    if (!code) return yield* codeNeeded()
-    if (yield* useCode(deps, row, code)) return
-    yield* refuseOverLimit(deps.limiter.take(limits), tooMany)
-    yield* deps.audit.record({ actor: "anonymous", action: "login.fail", target: row.id })
-    return yield* codeWrong("authentication_error")
-  })
 
 const tooMany = "Too many failed sign-ins. Try again in a minute."
 
@@ -57,7 +40,10 @@ const logIn = (deps: AccountsDeps, { body, client }: Call<LoginBody>) =>
       return yield* apiError("authentication_error", "The e-mail address or the password is wrong.")
     }
     yield* refuseOverLimit(limiter.peek(limits), tooMany)
-    if (usesTwoFactors(row)) yield* secondFactor(deps, row, body.code, limits)
+    if (usesTwoFactors(row)) {
+      if (!body.code) return yield* codeNeeded()
+      yield* checkCode(deps, row, client, body.code, "authentication_error")
+    }
     const { token, expiresAt } = yield* sessions.begin(row)
     return {
       status: 200,

@@ -1,6 +1,5 @@
 import { Effect, Schema } from "effect"
 import {
-  type ApiError,
   apiError,
   atMostCharacters,
   type Call,
@@ -8,29 +7,18 @@ import {
   type Endpoint,
   freePlan,
   megabyte,
-  type PortError,
   type Transaction,
   type WhenStarted,
 } from "../../../core/index.ts"
 import type { AccountChanges } from "../account-rows.ts"
 import type { AccountsDeps } from "../deps.ts"
-import { loginLimits } from "../limits/limits.ts"
-import { refuseOverLimit } from "../limits/refuse-over-limit.ts"
 import { Nothing } from "../sessions/ask-for-mail.ts"
 import { PasswordAgain } from "../sessions/bodies.ts"
 import { changeOwn, ownAccountBy } from "../sessions/own-password.ts"
 import { ownAccount } from "../sessions/show-account.ts"
 import type { AccountTable } from "../tables.ts"
-import {
-  codeWrong,
-  totpSecretOf,
-  useCode,
-  usesTwoFactors,
-  withoutTwoFactors,
-} from "./second-factor.ts"
+import { checkCode, totpSecretOf, usesTwoFactors, withoutTwoFactors } from "./second-factor.ts"
 import { hashRecoveryCode, makeRecoveryCodes, makeTotpSecret, totpUrl } from "./totp.ts"
-
-const tooMany = "Too many wrong codes. Try again in a minute."
 
 const Code = Schema.String.check(atMostCharacters(40)).annotate({
   description: "Six digits of the authenticator app, or a recovery code.",
@@ -54,15 +42,20 @@ const ConfirmReply = Schema.Struct({
   }),
 }).annotate({ identifier: "TwoFactorTurnedOn" })
 
-/** Changes the account, and writes it into the audit log if it is more than a preparation. */
+/**
+ * Changes the account, and writes it into the audit log if it is more than a preparation. Refused
+ * when the secret has changed since the row was read: codes of the checked one would be worth nothing.
+ */
 const change = (deps: AccountsDeps, row: AccountTable, changes: AccountChanges, action?: string) =>
-  changeOwn(deps, row, (_, tx: Transaction) =>
-    Effect.andThen(
-      action === undefined
-        ? Effect.void
-        : deps.audit.record({ actor: row.id, action, target: row.id }, tx),
-      deps.accounts.change(row.id, changes, tx),
-    ),
+  changeOwn(deps, row, (before, tx: Transaction) =>
+    Effect.gen(function* () {
+      const isSame =
+        before.totp_secret === row.totp_secret && usesTwoFactors(before) === usesTwoFactors(row)
+      if (!isSame) return undefined
+      if (action !== undefined)
+        yield* deps.audit.record({ actor: row.id, action, target: row.id }, tx)
+      return yield* deps.accounts.change(row.id, changes, tx)
+    }),
   )
 
 const begin = (deps: AccountsDeps, { body, caller, client }: Call<PasswordAgain>) =>
@@ -79,28 +72,13 @@ const begin = (deps: AccountsDeps, { body, caller, client }: Call<PasswordAgain>
     }
   })
 
-/** Wrong codes count toward the limits of sign-in. */
-const checked = (
-  deps: AccountsDeps,
-  { client }: Pick<Call<unknown>, "client">,
-  row: AccountTable,
-  code: string,
-): Effect.Effect<void, ApiError | PortError> =>
-  Effect.gen(function* () {
-    const limits = loginLimits(row.email, client)
-    yield* refuseOverLimit(deps.limiter.peek(limits), tooMany)
-    if (yield* useCode(deps, row, code)) return
-    yield* refuseOverLimit(deps.limiter.take(limits), tooMany)
-    return yield* codeWrong("invalid_request_error")
-  })
-
 const confirm = (deps: AccountsDeps, call: Call<CodeBody>) =>
   Effect.gen(function* () {
     const own = yield* ownAccount(deps, call.caller)
     if (usesTwoFactors(own)) return yield* apiError("conflict", "Sign-in asks for a code already.")
     if (totpSecretOf(deps, own) === undefined)
       return yield* apiError("conflict", "Ask for a secret first.")
-    yield* checked(deps, call, own, call.body.code)
+    yield* checkCode(deps, own, call.client, call.body.code, "invalid_request_error")
     const codes = makeRecoveryCodes()
     yield* change(
       deps,
@@ -123,7 +101,7 @@ const end = (deps: AccountsDeps, call: Call<EndBody>) =>
     const { body, caller, client } = call
     const own = yield* ownAccountBy(deps, { caller, client, password: body.current_password })
     if (!usesTwoFactors(own)) return yield* apiError("conflict", "Sign-in asks for no code.")
-    yield* checked(deps, call, own, body.code)
+    yield* checkCode(deps, own, client, body.code, "invalid_request_error")
     yield* change(deps, own, withoutTwoFactors, "account.two_factor_end")
     return { status: 200, json: {} }
   })

@@ -1,8 +1,10 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import { apiError, type PortError } from "../../../core/index.ts"
+import { type ApiError, apiError, type Client, type PortError } from "../../../core/index.ts"
 import type { AccountChanges } from "../account-rows.ts"
 import type { AccountsDeps } from "../deps.ts"
+import { codeLimits } from "../limits/limits.ts"
+import { refuseOverLimit } from "../limits/refuse-over-limit.ts"
 import type { AccountsTables, AccountTable } from "../tables.ts"
 import { hashRecoveryCode, stepOf } from "./totp.ts"
 
@@ -53,7 +55,7 @@ const useRecoveryCode = ({ database }: AccountsDeps, id: string, code: string) =
 }
 
 /** Uses up a code of the authenticator app, or a recovery code; false when it is neither. */
-export const useCode = (
+const useCode = (
   deps: AccountsDeps,
   row: AccountTable,
   code: string,
@@ -71,5 +73,23 @@ export const codeNeeded = () =>
     param: "code",
   })
 
-export const codeWrong = (code: "authentication_error" | "invalid_request_error") =>
-  apiError(code, "code: is wrong, too old, or was used", { param: "code" })
+const tooMany = "Too many wrong codes. Try again later."
+
+/** Uses the code up; fails with `wrong` when it is none. Wrong ones count as wrong passwords, too. */
+export const checkCode = (
+  deps: AccountsDeps,
+  row: AccountTable,
+  client: Client | undefined,
+  code: string,
+  wrong: "authentication_error" | "invalid_request_error",
+): Effect.Effect<void, ApiError | PortError> =>
+  Effect.gen(function* () {
+    const limits = codeLimits(row, client)
+    yield* refuseOverLimit(deps.limiter.peek(limits), tooMany)
+    if (yield* useCode(deps, row, code)) return
+    yield* refuseOverLimit(deps.limiter.take(limits), tooMany)
+    const [actor, action] =
+      wrong === "authentication_error" ? ["anonymous", "login.fail"] : [row.id, "code.fail"]
+    yield* deps.audit.record({ actor, action, target: row.id })
+    return yield* apiError(wrong, "code: is wrong, too old, or was used", { param: "code" })
+  })

@@ -13,8 +13,12 @@ beforeEach(() => fixture.clock.advance(24 * 3_600_000))
 afterAll(() => fixture?.close())
 
 const codeOf = (secret: string) => totpAt(secret, fixture.clock.nowMs())
-const logIn = (email: string, code?: string) =>
-  accounts.post("login", { email, password, ...(code !== undefined && { code }) })
+const logIn = (email: string, code?: string, address?: string) =>
+  accounts.post(
+    "login",
+    { email, password, ...(code !== undefined && { code }) },
+    { ...(address && { address }) },
+  )
 const begin = (token: string, current_password = password) =>
   accounts.post("two-factor", { current_password }, { token })
 const confirm = (token: string, code: string) =>
@@ -86,8 +90,37 @@ describe("a second factor", () => {
     const { email, secret } = await withTwoFactors()
     for (let n = 0; n < 10; n++) expect((await logIn(email, "000000")).status).toBe(401)
     expect((await logIn(email, codeOf(secret))).status).toBe(429)
-    fixture.clock.advance(60_000)
+    fixture.clock.advance(15 * 60_000)
     expect((await logIn(email, codeOf(secret))).status).toBe(200)
+  })
+
+  it("can't be guessed from many addresses either", async () => {
+    const { email, secret } = await withTwoFactors()
+    const from = (n: number) => `198.51.100.${n}`
+    for (let n = 0; n < 10; n++) expect((await logIn(email, "000000", from(n))).status).toBe(401)
+    expect((await logIn(email, codeOf(secret), from(10))).status).toBe(429)
+    // a password alone is judged as before
+    expect((await logIn(email, undefined, from(10))).status).toBe(401)
+    fixture.clock.advance(15 * 60_000)
+    expect((await logIn(email, codeOf(secret), from(10))).status).toBe(200)
+  })
+
+  it("is turned on once, with the secret that was confirmed, when several ask at once", async () => {
+    const { email, token } = await signedIn()
+    const first = (await begin(token)).json.secret
+    const now = fixture.clock.nowMs()
+    const [early, late] = [totpAt(first, now), totpAt(first, now + 30_000)]
+    const answers = await Promise.all([confirm(token, early), confirm(token, late), begin(token)])
+    expect(answers.map(({ status }) => [200, 400, 409].includes(status))).not.toContain(false)
+    const codes = answers.flatMap(({ json }) => (json.recovery_codes as string[]) ?? [])
+    const last = answers[2]?.json.secret ?? first
+    const on = (await accounts.me(token)).json.two_factor
+    expect(codes).toHaveLength(on ? 10 : 0)
+    fixture.clock.advance(60_000)
+    if (on) {
+      expect((await logIn(email, codeOf(first))).status).toBe(200)
+      expect((await logIn(email, codes[0])).status).toBe(200)
+    } else expect((await confirm(token, codeOf(last))).status).toBe(200)
   })
 
   it("ends with the password and a code", async () => {
