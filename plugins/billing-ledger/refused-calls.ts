@@ -24,7 +24,7 @@ export interface RefusedCall {
 }
 
 export interface RefusedCalls {
-  /** Keeps it in memory, if the account has not had its share since the last flush. */
+  /** Keeps it in memory, if the account has not had its share of these ten seconds. */
   note(call: RefusedCall): void
   /** In one statement; what can't be written is dropped, as the log need not be complete. */
   readonly flush: Effect.Effect<void, PortError>
@@ -32,8 +32,13 @@ export interface RefusedCalls {
   readonly sweep: Effect.Effect<number, PortError>
 }
 
-/** Between two flushes: nonsense at full speed must not fill the disk. */
+/**
+ * Nonsense at full speed must not fill the disk. By time, and not until the next flush: who looks at
+ * the log flushes.
+ */
 const mostOfAccount = 20
+const shareMs = 10_000
+/** Between two flushes. */
 const mostWaiting = 2_000
 const maxMessage = 300
 const keepMs = 30 * 86_400_000
@@ -77,8 +82,14 @@ export const refusedByLimit = (request: AdmitRequest, reason: Refusal["reason"])
 export const makeRefusedCalls = (database: Database, clock: Clock): RefusedCalls => {
   let waiting: object[] = []
   let ofAccount = new Map<string, number>()
+  let sharedFromMs = Number.NEGATIVE_INFINITY
   return {
     note: (call) => {
+      const nowMs = clock.nowMs()
+      if (nowMs - sharedFromMs >= shareMs) {
+        ofAccount = new Map()
+        sharedFromMs = nowMs
+      }
       const share = ofAccount.get(call.account) ?? 0
       if (share >= mostOfAccount || waiting.length >= mostWaiting) return
       ofAccount.set(call.account, share + 1)
@@ -86,7 +97,7 @@ export const makeRefusedCalls = (database: Database, clock: Clock): RefusedCalls
         account_id: call.account,
         key_id: call.keyId,
         mode: call.mode,
-        at: new Date(clock.nowMs()).toISOString(),
+        at: new Date(nowMs).toISOString(),
         request_id: call.requestId,
         endpoint: call.endpoint,
         model: call.model ?? null,
@@ -99,7 +110,6 @@ export const makeRefusedCalls = (database: Database, clock: Clock): RefusedCalls
       if (waiting.length === 0) return Effect.void
       const rows = JSON.stringify(waiting)
       waiting = []
-      ofAccount = new Map()
       const columns = sql`account_id, key_id, mode, at, request_id, endpoint, model, http_status, code, message`
       return Effect.asVoid(
         database.run(() =>

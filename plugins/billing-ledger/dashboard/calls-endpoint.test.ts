@@ -130,14 +130,25 @@ describe("GET /dashboard/calls", () => {
     expect((await ledger.ask(calls, { account }, other)).status).toBe(403)
     const admin = ledger.session(`${account}_other`, "admin")
     expect((await ledger.ask(calls, { account }, admin)).json).toMatchObject({ data: [{ id }] })
-    for (const query of [{ status: "good" }, { after: "refused_0" }, { model: "x".repeat(201) }])
+    for (const query of [
+      { status: "good" },
+      { after: "refused_0" },
+      { model: "x".repeat(201) },
+      { model: "\0" },
+      { key: "a\0" },
+    ])
       expect((await ledger.ask(calls, query as never, ledger.session(account))).status).toBe(400)
   })
 })
 
-it("keeps 20 refused requests of an account between two flushes, for 30 days", async () => {
+it("keeps 20 refused requests of an account in ten seconds, whoever looks, for 30 days", async () => {
+  ledger.clock.advance(10_000)
   for (let n = 0; n < 50; n++) refuse(`r${n}`)
   expect((await list({ limit: "100" })).data).toHaveLength(20)
+  ledger.clock.advance(9_999)
+  refuse("one more")
+  expect((await list({ limit: "100" })).data).toHaveLength(20)
+  ledger.clock.advance(1)
   refuse("one more")
   expect((await list({ limit: "100" })).data).toHaveLength(21)
   const { sweep } = makeRefusedCalls(test.database, ledger.clock)

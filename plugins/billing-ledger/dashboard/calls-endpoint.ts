@@ -23,8 +23,9 @@ import { accountQuery, readAccount } from "./query.ts"
 import { rangeQuery, readRange } from "./range.ts"
 
 const maxName = 200
-const name = (description: string) =>
-  Schema.optionalKey(Schema.String.check(atMostCharacters(maxName)).annotate({ description }))
+/** No NUL: PostgreSQL's texts can't hold it. */
+const Name = Schema.String.check(atMostCharacters(maxName), Schema.isPattern(/^[^\0]*$/))
+const name = (description: string) => Schema.optionalKey(Name.annotate({ description }))
 
 const CallsQuery = Schema.Struct({
   ...pageQuery,
