@@ -45,6 +45,6 @@ export interface AccountsDeps {
   readonly settings: Settings
   /** All endpoints of the deployment: a scope is the id of an endpoint whose access is `key`. */
   endpoints(): readonly Endpoint[]
-  /** The names of all models and adapters that are served. */
+  /** The ids of all models that are served. */
   models(): readonly string[]
 }

@@ -34,7 +34,7 @@ export interface AccountsServices {
   readonly deployment: Deployment
   readonly settings: Settings
   endpoints(): readonly Endpoint[]
-  /** The names of all models and adapters that are served. */
+  /** The ids of all models that are served. */
   models(): readonly string[]
 }
 

@@ -2,9 +2,17 @@ import "reflect-metadata/lite"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { container as root } from "tsyringe"
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
-import { type Call, makeIds, provide, resolve, resolveAll, Tokens } from "../../core/index.ts"
+import {
+  type Call,
+  makeCatalogue,
+  makeIds,
+  provide,
+  resolve,
+  resolveAll,
+  Tokens,
+} from "../../core/index.ts"
 import { makeSecrets } from "../../runtime/services/secrets.ts"
-import { fakeBilling, fakeMailer, fakeSigner } from "../../testing/index.ts"
+import { fakeBilling, fakeEntry, fakeMailer, fakeSigner } from "../../testing/index.ts"
 import { openTestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
 import { type Fixture, openFixture } from "./testing/fixture.ts"
@@ -112,5 +120,28 @@ it("provides sessions and endpoints that work on what has started, and lets test
     (await fixture.tables.selectFrom("accounts_account").select("locale").executeTakeFirst())
       ?.locale,
   ).toBe("id")
+  await stop()
+})
+
+it("lets a key name models, with which their adapters go, and no adapter", async () => {
+  const { container, stop } = await start("server")
+  const entry = fakeEntry("chat", { adapters: [{ id: "legal", sources: [] }] })
+  provide(container, Tokens.catalogue, makeCatalogue([entry]))
+  const create = resolveAll(container, Tokens.endpoints).find(
+    ({ id }) => id === "dashboard.keys.create",
+  )!
+  const { account } = await Effect.runPromise(
+    resolve(container, Tokens.keyIssuer).issue({ name: "k" }),
+  )
+  const made = (model: string) => {
+    const call = { body: { name: "k", models: [model] }, caller: { tenant: { account } } }
+    const plan = create.plan(call as unknown as Call<unknown>)
+    return Effect.runPromiseExit(Effect.scoped(Effect.flatMap(plan, ({ run }) => run)))
+  }
+  expect(Exit.isSuccess(await made(entry.id))).toBe(true)
+  // such a key would reach nothing: calls are judged by the model that they use
+  expect(await made(`${entry.id}:legal`)).toMatchObject({
+    cause: { reasons: [{ error: { code: "invalid_request_error", param: "models[0]" } }] },
+  })
   await stop()
 })

@@ -1,11 +1,9 @@
 import { Effect, type Scope } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import {
-  adapterNames,
   type Deployment,
   definePlugin,
   type FirstAccount,
-  type ModelEntry,
   makeStarted,
   PluginError,
   type PortError,
@@ -31,8 +29,6 @@ import { migrations } from "./migrations.ts"
 import { sessionEndpoints } from "./sessions/endpoints.ts"
 import { amountOf, limitsOf, Settings } from "./settings.ts"
 import { keepSwept, sweepExpired } from "./sweeper.ts"
-
-const namesOf = (entry: ModelEntry): readonly string[] => [entry.id, ...adapterNames(entry)]
 
 const cantStart = (cause: PortError) =>
   new PluginError({
@@ -80,7 +76,7 @@ const startAccounts = (
       deployment: resolve(container, Tokens.deployment),
       settings,
       endpoints: () => resolveAll(container, Tokens.endpoints),
-      models: () => resolve(container, Tokens.catalogue).entries.flatMap(namesOf),
+      models: () => resolve(container, Tokens.catalogue).entries.map(({ id }) => id),
     })
     started.set(deps)
     const parts = firstAccountParts(deps)

@@ -68,7 +68,9 @@ export const AccessFields = ({ apiKey, scopes, models }) => {
   const { t } = useText()
   const nameOf = useGroupName()
   const groups = [...new Set(scopes.map(groupOf))]
-  const names = [...new Set([...models.map(({ id }) => id), ...(apiKey?.models ?? [])])]
+  // an adapter goes with its model
+  const own = models.filter(({ parent }) => !parent).map(({ id }) => id)
+  const names = [...new Set([...own, ...(apiKey?.models ?? [])])]
   const expires = apiKey?.expires_at ? dayText(apiKey.expires_at * 1000) : undefined
   return html`
     <${Field} label=${t("key.expires")} hint=${t("key.expires.hint")} name="expires_at" type="date" defaultValue=${expires} />
