@@ -131,7 +131,7 @@ it("lets a key name models, with which their adapters go, and no adapter", async
     ({ id }) => id === "dashboard.keys.create",
   )!
   const { account } = await Effect.runPromise(
-    resolve(container, Tokens.keyIssuer).issue({ name: "k" }),
+    resolve(container, Tokens.keyIssuer).issue({ name: "k", test: false }),
   )
   const made = (model: string) => {
     const call = { body: { name: "k", models: [model] }, caller: { tenant: { account } } }
