@@ -1,6 +1,7 @@
 import { runLoad } from "./bench/load.ts"
 import { figuresOf, reportText } from "./bench/report.ts"
 import { refuse } from "./refuse.ts"
+import { quotable } from "./table.ts"
 
 export interface BenchOptions {
   readonly key?: string
@@ -50,7 +51,7 @@ export const bench = async (address: string, options: BenchOptions): Promise<voi
     process.stdout.write(
       json
         ? `${JSON.stringify({ object: "bench", ...about, ...figuresOf(load), failures: Object.fromEntries(load.failures) }, null, 2)}\n`
-        : `${model} at ${url}, ${parallel} at once\n${reportText(load)}`,
+        : `${quotable(model)} at ${url}, ${parallel} at once\n${reportText(load)}`,
     )
     if (load.samples.length === 0) process.exit(1)
   } catch (error) {

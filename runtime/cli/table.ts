@@ -6,6 +6,12 @@ export const precisionOf = ({ options }: Pick<ModelEntry, "options">): string =>
   return typeof precision === "string" ? precision : "-"
 }
 
+const longestQuote = 300
+
+/** What another server said, for a terminal: without what would steer it, and not for pages. */
+export const quotable = (text: string): string =>
+  text.slice(0, longestQuote).replace(/\p{C}+/gu, " ")
+
 type Row = readonly string[]
 
 const gap = "  "

@@ -49,3 +49,11 @@ it("the chart counts every value once", () => {
   expect(counts.reduce((sum, n) => sum + n, 0)).toBe(5)
   expect(chart([])).toBe("")
 })
+
+it("what a server says can't steer the terminal, nor fill it", () => {
+  const reason = `500 \u001b]0;owned\u0007\u009b2J\u202e\r\n${"x".repeat(10_000)}`
+  const text = reportText({ ...load, failures: new Map([[reason, 1]]) })
+  expect(text.replaceAll("\n", "")).not.toMatch(/\p{C}/u)
+  expect(text).toContain("1 x 500  ]0;owned 2J x")
+  expect(text.length).toBeLessThan(2_000)
+})

@@ -1,4 +1,4 @@
-import { formatTable } from "../table.ts"
+import { formatTable, quotable } from "../table.ts"
 import type { Load, Sample } from "./load.ts"
 
 /** The value below which this share lies (nearest rank). */
@@ -66,7 +66,7 @@ export const reportText = (load: Load): string => {
     `${p50} ms`,
     `${p95} ms`,
   ]
-  const failures = [...load.failures].map(([reason, n]) => `${n} x ${reason}\n`).join("")
+  const failures = [...load.failures].map(([reason, n]) => `${n} x ${quotable(reason)}\n`).join("")
   return [
     `${requests} requests in ${seconds} s${failed > 0 ? `, ${failed} failed` : ""}: ${rates.tokens_per_second} tokens/s, ${rates.requests_per_second} requests/s (${rates.prompt_tokens} tokens in, ${rates.tokens} out)\n`,
     formatTable([

@@ -11,6 +11,7 @@ import type { AssembledDeployment } from "../../boot/assemble.ts"
 import { filesOf } from "../../boot/open-models.ts"
 import { describeModels, shortfall } from "../../boot/served-models.ts"
 import { findDevices } from "../devices.ts"
+import { quotable } from "../table.ts"
 import { mustHaveData, startWanted } from "../with-deployment.ts"
 import { type Finding, ok, problem, sizeText, warning } from "./finding.ts"
 import { clock } from "./machine.ts"
@@ -39,7 +40,8 @@ const statusAt = async (port: number): Promise<string | undefined> => {
       signal: AbortSignal.timeout(askMs),
     })
     const { status } = (await reply.json()) as { readonly status?: unknown }
-    return typeof status === "string" ? status : undefined
+    // any program may answer there
+    return typeof status === "string" ? quotable(status) : undefined
   } catch {
     return undefined
   }

@@ -33,10 +33,12 @@ const idOf = (file: string): string =>
 const fileEntry = (parts: Parts, path: string, configFile: string): Entry => {
   const near = relative(dirname(resolve(configFile)), resolve(path))
   const source = `${near.startsWith("..") ? "" : "./"}${near}${statSync(path).isDirectory() ? "/" : ""}`
+  const id = idOf(path)
+  // `123` and `true` are no texts of YAML, and a `${` in a name stands for itself
   return entryIn(
     parts.entries.file
-      .replace("{id}", () => idOf(path))
-      .replace("{url}", () => JSON.stringify(source)),
+      .replace("{id}", () => (typeof parse(id) === "string" ? id : JSON.stringify(id)))
+      .replace("{url}", () => JSON.stringify(source.replaceAll("${", () => "$${"))),
   )
 }
 
@@ -61,6 +63,11 @@ export const entriesOf = (
   configFile: string,
 ): readonly Entry[] => {
   const named = models.map((model) => entryOf(parts, model, configFile))
+  const twice = named.find(({ id }, index) => named.findIndex((one) => one.id === id) < index)
+  if (twice)
+    throw new Error(
+      `--model: two would have the id '${twice.id}'. Fix: name one, and add the other by hand.`,
+    )
   const lacks = (task: string) => !named.some((entry) => entry.task === task)
   // documents are searched by their embeddings
   const embeds = serve.includes("embeddings") || serve.includes("retrieval")

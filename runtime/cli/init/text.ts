@@ -28,5 +28,5 @@ ${entries.length > 0 ? `models:\n${models}` : "models: []"}
 
 /** The variables without a default, which must be set before the start. */
 export const unsetIn = (text: string): readonly string[] => [
-  ...new Set([...text.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name as string)),
+  ...new Set([...text.matchAll(/(?<!\$)\$\{(\w+)\}/g)].map(([, name]) => name as string)),
 ]
