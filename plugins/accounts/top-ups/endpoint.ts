@@ -10,6 +10,7 @@ import {
   displayRupiah,
   type Endpoint,
   freePlan,
+  isId,
   type Json,
   type Micros,
   optional,
@@ -85,7 +86,7 @@ const payee = (
       })
     const named = email && (yield* accounts.byEmail(parseEmail(email) ?? "", tx))
     const id = account || (named ? named.id : "")
-    const row = yield* accounts.lock(id, tx)
+    const row = isId(id) ? yield* accounts.lock(id, tx) : undefined
     if (row && !row.deleted_at) return row
     const param = account ? "account" : "email"
     return yield* apiError("not_found", "There is no such account.", { param })

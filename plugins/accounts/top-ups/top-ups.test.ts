@@ -81,6 +81,7 @@ describe("a top-up", () => {
     ["both", { id: "a", amount_idr: 1, account: "a", email: "a@example.com" }, 400, "account"],
     ["an unknown account", { id: "a", amount_idr: 1, account: "acct_x" }, 404, "account"],
     ["an unknown address", { id: "a", amount_idr: 1, email: "no@example.com" }, 404, "email"],
+    ["an id that is none", { id: "a", amount_idr: 1, account: "a\0b" }, 404, "account"],
     ["no address", { id: "a", amount_idr: 1, email: "what" }, 404, "email"],
   ])("with %s is refused, and may be sent again mended", async (_, body, status, param) => {
     const { json, ...answer } = await send(body)
