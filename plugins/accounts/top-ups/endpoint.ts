@@ -73,7 +73,10 @@ const parse = (bytes: Uint8Array): Effect.Effect<TopUpBody, ApiError> =>
     catch: () => apiError("invalid_request_error", "The body is no JSON."),
   }).pipe(Effect.flatMap((json) => decodeBody(TopUpBody, json)))
 
-/** The account, locked until `tx` ends; deleted ones are nobody's. */
+/**
+ * The account, locked until `tx` ends; deleted ones are nobody's. An address counts once it is
+ * confirmed: anybody can sign up with it, and go on with one of their own.
+ */
 const payee = (
   { accounts }: AccountsDeps,
   { account, email }: TopUpBody,
@@ -87,7 +90,7 @@ const payee = (
     const named = email && (yield* accounts.byEmail(parseEmail(email) ?? "", tx))
     const id = account || (named ? named.id : "")
     const row = isId(id) ? yield* accounts.lock(id, tx) : undefined
-    if (row && !row.deleted_at) return row
+    if (row && !row.deleted_at && (account || row.verified_at)) return row
     const param = account ? "account" : "email"
     return yield* apiError("not_found", "There is no such account.", { param })
   })

@@ -58,6 +58,17 @@ describe("a top-up", () => {
     expect(await balanceOf(other.id)).toBe(50_000_000_000n)
   })
 
+  it("by an address is nobody's who has not confirmed it, until they do", async () => {
+    const { email, id } = await accounts.signUp()
+    const paid = payment({ email })
+    expect(await send(paid)).toMatchObject({ status: 404, json: { param: "email" } })
+    expect(await balanceOf(id)).toBe(50_000_000_000n)
+    await accounts.post("verify-email", { token: fixture.mailedToken(email, "verify") })
+    expect((await send(paid)).json).toMatchObject({ account: id, already_booked: false })
+    const other = await accounts.signUp()
+    expect((await send(payment({ account: other.id }))).status).toBe(200)
+  })
+
   it("needs the secret's signature of this moment", async () => {
     const { id } = await accounts.signUp({ verified: true })
     expect((await send(payment({ account: id }), "another secret of 24 characters")).status).toBe(
