@@ -104,6 +104,14 @@ describe("GET /dashboard/calls", () => {
     ])
   })
 
+  it("names a batch where there is one, and no file that was ingested", async () => {
+    for (const parent of ["file-1", "batch-1"]) {
+      await ledger.admit({ account, counts: "money", parent })
+      ledger.clock.advance(1)
+    }
+    expect((await list()).data).toMatchObject([{ batch_id: "batch-1" }, { batch_id: null }])
+  })
+
   it("pages without a gap, also where many have one time", async () => {
     for (let n = 0; n < 7; n++) {
       await ledger.spend({ account })

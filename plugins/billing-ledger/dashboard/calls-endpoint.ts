@@ -79,7 +79,8 @@ const toLogged = (row: LoggedCall) => ({
   output_tokens: Number(row.outputTokens),
   cost_idr: rupiahNumber(BigInt(row.costMicros)),
   duration_ms: row.durationMs === null ? null : Math.round(row.durationMs * 10) / 10,
-  batch_id: row.batch,
+  // the ingest of a knowledge file stands below its file
+  batch_id: row.batch?.startsWith("batch-") ? row.batch : null,
   has_receipt: row.status !== "running" && row.code === null,
   error: row.code === null ? null : { code: row.code, message: row.message ?? "" },
 })

@@ -33,6 +33,7 @@ export interface Spent {
   readonly outcome?: Settlement["outcome"]
   readonly status?: number
   readonly counts?: AdmitRequest["counts"]
+  readonly parent?: string
 }
 
 /** The real ledger on a real database, with its endpoints behind the real call path. */
@@ -88,6 +89,7 @@ export const openTestLedger = async (
     endpoint = "chat.completions",
     requestId = "req_1",
     counts = "all",
+    parent,
   }: Spent = {}) => {
     const id = uuidV7(clock.nowMs())
     const caller = {
@@ -107,6 +109,7 @@ export const openTestLedger = async (
         requestId,
         holdMicros: 1_000_000_000n,
         counts,
+        ...(parent !== undefined && { parent }),
         ...priced,
       }),
     )
