@@ -187,13 +187,16 @@ describe("a call is refused before anything is done", () => {
     })
   })
 
-  it("that changes something for a suspended account; reading goes on", async () => {
-    const caller: Caller = { ...calls.fixture.caller, suspended: true }
-    for (const access of ["session", "admin"] as const)
+  it.each([
+    "account_suspended",
+    "read_only_session",
+  ] as const)("that changes something for %s; reading goes on", async (readOnly) => {
+    const caller: Caller = { ...calls.fixture.caller, readOnly }
+    for (const access of ["session", "admin", "key"] as const)
       for (const method of ["POST", "PATCH", "DELETE"] as const)
         expect(
           await calls.fixture.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller }),
-        ).toMatchObject({ status: 403, json: { code: "account_suspended" } })
+        ).toMatchObject({ status: 403, json: { code: readOnly } })
     expect(
       await calls.fixture.ask(
         endpoint(whole(1), { access: "session", method: "GET" }),

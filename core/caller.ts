@@ -39,8 +39,11 @@ export interface Caller {
   readonly limits: Limits
   /** Models that it may use; absent: all. */
   readonly models?: readonly string[]
-  /** True for a session whose account is suspended: it may read, and change nothing. */
-  readonly suspended?: true
+  /**
+   * Why it may read, and change nothing: the code of the refusal. `read_only_session`: an
+   * administrator sees the account as its owner does.
+   */
+  readonly readOnly?: "account_suspended" | "read_only_session"
 }
 
 /** The client behind the connection, as HTTP headers describe it. */
@@ -49,6 +52,8 @@ export interface Client {
   readonly address: string
   /** `Accept-Language`, as it came. */
   readonly languages?: string | undefined
+  /** `User-Agent`, as it came. */
+  readonly agent?: string | undefined
   /** `Svc-Signature`, as it came. */
   readonly signature?: string | undefined
 }

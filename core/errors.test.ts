@@ -23,6 +23,7 @@ describe("the registry", () => {
       insufficient_quota: 402,
       email_not_verified: 403,
       account_suspended: 403,
+      read_only_session: 403,
       not_found: 404,
       conflict: 409,
       payload_too_large: 413,

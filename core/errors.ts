@@ -40,6 +40,7 @@ export const errorRegistry = {
   ),
   email_not_verified: denied(403, "The account's e-mail address is not verified."),
   account_suspended: denied(403, "The account was suspended by an administrator."),
+  read_only_session: denied(403, "The session shows the account, and can change nothing."),
   permission_denied: denied(403, "The key's scopes or the role don't reach this endpoint."),
   origin_not_allowed: denied(403, "Pages of this origin may use test keys, not live ones."),
   not_found: entry("not_found_error")(404, "There is no such route or object."),

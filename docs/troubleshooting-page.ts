@@ -22,6 +22,7 @@ const mends: Readonly<Record<ErrorCode, string>> = {
   email_not_verified:
     "Open the link in the mail; the dashboard sends it again. Without SMTP the operator finds mails in `<dataDir>/outbox`.",
   account_suspended: "Ask the operator; the audit log says who suspended it.",
+  read_only_session: "Go back to the administrator's own session to change something there.",
   permission_denied: "Use a key with the scope that the message names, or an administrator.",
   origin_not_allowed:
     "Call from your server, or use a test key. The operator: the page's origin in `server.cors.origins`.",

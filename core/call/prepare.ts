@@ -26,8 +26,7 @@ const authorize = (
 ): Effect.Effect<void, ApiError> => {
   if (endpoint.access === "public") return Effect.void
   if (!caller) return Effect.fail(apiError("authentication_error"))
-  if (caller.suspended && endpoint.method !== "GET")
-    return Effect.fail(apiError("account_suspended"))
+  if (caller.readOnly && endpoint.method !== "GET") return Effect.fail(apiError(caller.readOnly))
   if (endpoint.access === "admin" && caller.role !== "admin")
     return Effect.fail(apiError("permission_denied"))
   if (

@@ -15,8 +15,10 @@ import type { Audit } from "./audit/audit.ts"
 import type { Background } from "./background.ts"
 import type { KeyChanges } from "./key-changes.ts"
 import type { KeyRows } from "./key-rows.ts"
+import type { LastUsed } from "./last-used.ts"
 import type { Limiter } from "./limits/limiter.ts"
 import type { MailTokens } from "./mails/mail-tokens.ts"
+import type { SessionRows } from "./sessions/session-rows.ts"
 import type { Sessions } from "./sessions/sessions.ts"
 import type { Settings } from "./settings.ts"
 
@@ -34,10 +36,14 @@ export interface AccountsDeps {
   readonly accounts: AccountRows
   readonly keys: KeyRows
   /**
-   * Announce every change of a key or an account here, so that the caches of this process drop it.
+   * Announce every change of a key or an account, and every ended session, here, so that the caches
+   * of this process drop it.
    */
   readonly keyChanges: KeyChanges
   readonly sessions: Sessions
+  readonly sessionRows: SessionRows
+  /** When sessions were last seen. */
+  readonly lastSeen: LastUsed
   readonly audit: Audit
   readonly limiter: Limiter
   readonly tokens: MailTokens

@@ -82,9 +82,11 @@ export const makeIdentity = (
   const byId = cacheOf(keys.byId)
   keys.changes.onChange((change) => {
     for (const cache of [bySha256, byId])
-      cache.forget(({ id, caller }) =>
-        "key" in change ? id === change.key : caller.tenant.account === change.account,
-      )
+      cache.forget(({ id, caller, session }) => {
+        if ("key" in change) return id === change.key
+        if ("session" in change) return session?.id === change.session
+        return caller.tenant.account === change.account || session?.actor === change.account
+      })
   })
   const judge = (
     key: KeyRecord | undefined,

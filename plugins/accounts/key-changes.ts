@@ -1,5 +1,11 @@
-/** A changed key, or a changed account, which affects all its keys. */
-export type KeyChange = { readonly key: string } | { readonly account: string }
+/**
+ * A changed key; a changed account, which affects all its keys and sessions; an ended session, which
+ * affects the key that was made for it.
+ */
+export type KeyChange =
+  | { readonly key: string }
+  | { readonly account: string }
+  | { readonly session: string }
 
 /**
  * Invalidates the caches of this process at once; entries in those of other servers expire within 3

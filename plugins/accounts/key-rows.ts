@@ -17,6 +17,8 @@ export interface KeyRecord {
   readonly expiresMs: number
   /** A temporary key of the web app: what it began goes on when it has expired. */
   readonly playground: boolean
+  /** The session of an administrator who sees the account: the key goes with it. */
+  readonly session?: { readonly id: string; readonly actor: string | null }
 }
 
 export interface NewKey {
@@ -34,6 +36,8 @@ export interface NewKey {
   readonly playground?: boolean
   /** All by default. */
   readonly models?: readonly string[]
+  /** For an administrator who sees the account: it only reads, and goes with that session. */
+  readonly session?: string
 }
 
 /** Queries on `accounts_key`. */
@@ -56,6 +60,8 @@ const keyWithAccount = (database: Database) =>
     .queries<AccountsTables>()
     .selectFrom("accounts_key as k")
     .innerJoin("accounts_account as a", "a.id", "k.account_id")
+    .leftJoin("accounts_session as s", "s.id", "k.session_id")
+    .select(["k.session_id", "s.actor_id"])
     .select([
       "k.id",
       "k.account_id",
@@ -83,7 +89,8 @@ const recordOf = (row: Row): KeyRecord => ({
     keyId: row.id,
     scopes: row.scopes,
     ...(row.models && { models: row.models }),
-    role: row.role,
+    role: row.session_id === null ? row.role : "user",
+    ...(row.session_id !== null && { readOnly: "read_only_session" }),
     limits: {
       rpm: row.rpm,
       rpd: row.rpd,
@@ -98,6 +105,7 @@ const recordOf = (row: Row): KeyRecord => ({
   lastUsedMs: row.last_used_at?.getTime() ?? Number.NEGATIVE_INFINITY,
   expiresMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
   playground: row.playground,
+  ...(row.session_id !== null && { session: { id: row.session_id, actor: row.actor_id } }),
 })
 
 const rowOf = ({
@@ -112,6 +120,7 @@ const rowOf = ({
   expiresMs,
   playground = false,
   models,
+  session,
 }: NewKey) => ({
   id,
   account_id: account,
@@ -131,6 +140,7 @@ const rowOf = ({
   expires_at: expiresMs === undefined ? null : new Date(expiresMs),
   playground,
   models: models ?? null,
+  session_id: session ?? null,
 })
 
 export const makeKeyRows = (database: Database): KeyRows => {

@@ -1,29 +1,29 @@
 import { Cause, Effect, type Scope } from "effect"
 import type { Clock, Log } from "../../core/index.ts"
 import { makeBoundedMap } from "./bounded-map.ts"
-import type { KeyRecord, KeyRows } from "./key-rows.ts"
+import type { KeyRows } from "./key-rows.ts"
 
-const maxKeys = 10_000
+const maxWaiting = 10_000
 const minuteMs = 60_000
 
 /**
- * Records when keys were last used, in the background: a call never waits for it, nor fails because
- * of it.
+ * Records when keys, or sessions, were last used, in the background: a call never waits for it, nor
+ * fails because of it.
  */
 export interface LastUsed {
-  note(key: KeyRecord): void
+  note(used: { readonly id: string; readonly lastUsedMs: number }): void
   /** Writes what was noted, in one statement. A failure is logged, and its times are lost. */
   readonly flush: Effect.Effect<void>
 }
 
-export const makeLastUsed = (keys: KeyRows, clock: Clock, log: Log): LastUsed => {
-  const noted = makeBoundedMap<string, number>(maxKeys)
+export const makeLastUsed = (rows: Pick<KeyRows, "markUsed">, clock: Clock, log: Log): LastUsed => {
+  const noted = makeBoundedMap<string, number>(maxWaiting)
   let waiting = new Map<string, number>()
   return {
     note: ({ id, lastUsedMs }) => {
       const nowMs = clock.nowMs()
       const lastMs = Math.max(lastUsedMs, noted.get(id) ?? Number.NEGATIVE_INFINITY)
-      if (nowMs - lastMs < minuteMs || waiting.size >= maxKeys) return
+      if (nowMs - lastMs < minuteMs || waiting.size >= maxWaiting) return
       noted.set(id, nowMs)
       waiting.set(id, nowMs)
     },
@@ -31,13 +31,17 @@ export const makeLastUsed = (keys: KeyRows, clock: Clock, log: Log): LastUsed =>
       if (waiting.size === 0) return Effect.void
       const uses = waiting
       waiting = new Map()
-      return keys.markUsed(uses)
+      return rows.markUsed(uses)
     }).pipe(
       Effect.catchCause((cause) =>
         Effect.sync(() =>
-          log.warn("key.last_use_not_stored", "when keys were last used could not be written", {
-            cause: Cause.pretty(cause),
-          }),
+          log.warn(
+            "key.last_use_not_stored",
+            "when keys or sessions were last used could not be written",
+            {
+              cause: Cause.pretty(cause),
+            },
+          ),
         ),
       ),
     ),

@@ -16,8 +16,10 @@ import { makeAudit } from "./audit/make-audit.ts"
 import { makeBackground } from "./background.ts"
 import type { AccountsDeps } from "./deps.ts"
 import { makeKeyRows } from "./key-rows.ts"
+import { makeLastUsed } from "./last-used.ts"
 import { makeLimiter } from "./limits/limiter.ts"
 import { makeMailTokens } from "./mails/mail-tokens.ts"
+import { endingSessions, makeSessionRows } from "./sessions/session-rows.ts"
 import { makeSessions } from "./sessions/sessions.ts"
 import { limitsOf, type Settings } from "./settings.ts"
 
@@ -43,8 +45,10 @@ export const makeAccountsDeps = (
 ): Effect.Effect<AccountsDeps, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { database, clock, ids, log, settings, signer } = services
-    const accounts = makeAccountRows(database)
     const audit = makeAudit(database, clock, ids)
+    const sessionRows = makeSessionRows(database, audit)
+    const accounts = endingSessions(makeAccountRows(database), sessionRows)
+    const lastSeen = makeLastUsed(sessionRows, clock, log)
     const limiter = makeLimiter(database, clock)
     const keys = makeKeyRows(database)
     return {
@@ -56,7 +60,10 @@ export const makeAccountsDeps = (
       limiter,
       tokens: makeMailTokens(database, clock, audit, limiter),
       background: yield* makeBackground(log),
+      sessionRows,
+      lastSeen,
       sessions: makeSessions({
+        ...{ database, rows: sessionRows, lastSeen, ids },
         signer,
         accounts,
         audit,

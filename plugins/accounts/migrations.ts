@@ -197,6 +197,43 @@ const paymentsMigration: Migration = {
   },
 }
 
+/**
+ * The open sessions; tokens that were signed before have no row. `actor_id`: an administrator who
+ * sees the account, `parent_id`: in which session. A key that was made for that goes with it.
+ */
+const sessionListMigration: Migration = {
+  up: async (db) => {
+    await sql`
+      CREATE TABLE accounts_session (
+        id text PRIMARY KEY,
+        account_id text NOT NULL REFERENCES accounts_account (id),
+        epoch int NOT NULL,
+        created_at timestamptz NOT NULL,
+        last_seen_at timestamptz NOT NULL,
+        expires_at timestamptz NOT NULL,
+        browser text,
+        os text,
+        address text,
+        actor_id text REFERENCES accounts_account (id),
+        parent_id text REFERENCES accounts_session (id) ON DELETE CASCADE
+      )`.execute(db)
+    await sql`CREATE INDEX accounts_session_account_id ON accounts_session (account_id)`.execute(db)
+    await sql`CREATE INDEX accounts_session_actor_id ON accounts_session (actor_id) WHERE actor_id IS NOT NULL`.execute(
+      db,
+    )
+    await sql`CREATE INDEX accounts_session_parent_id ON accounts_session (parent_id) WHERE parent_id IS NOT NULL`.execute(
+      db,
+    )
+    await sql`CREATE INDEX accounts_session_expires_at ON accounts_session (expires_at)`.execute(db)
+    await sql`
+      ALTER TABLE accounts_key
+        ADD COLUMN session_id text REFERENCES accounts_session (id) ON DELETE CASCADE`.execute(db)
+    await sql`CREATE INDEX accounts_key_session_id ON accounts_key (session_id) WHERE session_id IS NOT NULL`.execute(
+      db,
+    )
+  },
+}
+
 export const migrations: Migrations = {
   "001-account-and-key": accountAndKeyMigration,
   "002-sessions": sessionMigration,
@@ -208,4 +245,5 @@ export const migrations: Migrations = {
   "008-own-account": ownAccountMigration,
   "009-key-models": keyModelsMigration,
   "010-payments-and-two-factor": paymentsMigration,
+  "011-session-list": sessionListMigration,
 }

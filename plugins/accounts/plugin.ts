@@ -58,6 +58,12 @@ const firstAccountParts = (deps: AccountsDeps): FirstAccountDeps => ({
   locale: deps.settings.locale,
 })
 
+const sweepOf = ({ clock, database, sessionRows }: AccountsDeps) =>
+  Effect.gen(function* () {
+    const sessions = yield* sessionRows.sweep(new Date(clock.nowMs()))
+    return sessions + (yield* sweepExpired(database, clock))
+  })
+
 const startAccounts = (
   container: DependencyContainer,
   settings: Settings,
@@ -84,6 +90,7 @@ const startAccounts = (
     provide(container, Tokens.keyIssuer, makeKeyIssuer(deps))
     const lastUsed = makeLastUsed(deps.keys, deps.clock, deps.log)
     yield* flushInBackground(lastUsed)
+    yield* flushInBackground(deps.lastSeen)
     provide(
       container,
       Tokens.identity,
@@ -91,7 +98,7 @@ const startAccounts = (
     )
     provide(container, Tokens.sessions, deps.sessions)
     if (deps.deployment.mode === "server") {
-      yield* keepSwept(sweepExpired(deps.database, deps.clock), deps.log)
+      yield* keepSwept(sweepOf(deps), deps.log)
       yield* keepMailing(deps)
     }
   })

@@ -49,12 +49,14 @@ export const keepSwept = (
     log,
     {
       event: "account.sweep_failed",
-      message: "expired tokens, keys and attempts could not be swept",
+      message: "expired sessions, tokens, keys and attempts could not be swept",
       everyMs: 10 * 60_000,
     },
     Effect.tap(sweep, (rows) =>
       Effect.sync(() =>
-        log.debug("account.rows_swept", "expired tokens, keys and attempts swept", { rows }),
+        log.debug("account.rows_swept", "expired sessions, tokens, keys and attempts swept", {
+          rows,
+        }),
       ),
     ),
   )

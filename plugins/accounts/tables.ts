@@ -86,6 +86,28 @@ export interface KeyTable {
   >
   /** A temporary key of the web app. */
   readonly playground: Generated<boolean>
+  /** The session of an administrator who sees the account: the key reads, and goes with it. */
+  readonly session_id: ColumnType<string | null, string | null | undefined, never>
+}
+
+/** An open session, or one that its epoch has ended. */
+export interface SessionTable {
+  readonly id: string
+  readonly account_id: string
+  /** The account's `session_epoch` when it began. */
+  readonly epoch: number
+  readonly created_at: Date
+  readonly last_seen_at: Date
+  readonly expires_at: Date
+  /** `Firefox 128`, `curl`; null: unknown. */
+  readonly browser: string | null
+  readonly os: string | null
+  /** Where it began. */
+  readonly address: string | null
+  /** An administrator who sees the account, and can change nothing. */
+  readonly actor_id: string | null
+  /** The administrator's own session, in which that began. */
+  readonly parent_id: string | null
 }
 
 /** A payment that was booked. */
@@ -123,4 +145,5 @@ export interface AccountsTables {
   readonly accounts_attempt: AttemptTable
   readonly accounts_key: KeyTable
   readonly accounts_top_up: TopUpTable
+  readonly accounts_session: SessionTable
 }

@@ -134,6 +134,7 @@ const answerOf = (
     const client = {
       address: deps.addressOf(req),
       languages: req.headers["accept-language"],
+      agent: req.headers["user-agent"],
       signature: req.headers["svc-signature"]?.toString(),
     }
     const input: CallInput = {

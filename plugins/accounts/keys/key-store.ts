@@ -92,6 +92,7 @@ export const makeKeyStore = (database: Database): KeyStore => {
           .selectAll()
           .where("account_id", "=", account)
           .where("playground", "=", true)
+          .where("session_id", "is", null)
           .where("revoked_at", "is", null)
           .where("expires_at", ">", new Date(nowMs))
           .orderBy("seq")

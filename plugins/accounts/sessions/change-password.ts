@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import {
   type Call,
+  type Client,
   defineEndpoint,
   freePlan,
   megabyte,
@@ -15,9 +16,9 @@ import { changeOwn, ownAccountBy } from "./own-password.ts"
 import { showAccount } from "./show-account.ts"
 
 /** The session that takes the place of the one that asked, which has ended with all others. */
-const nextSession = (deps: AccountsDeps, row: AccountTable) =>
+const nextSession = (deps: AccountsDeps, row: AccountTable, client: Client | undefined) =>
   Effect.gen(function* () {
-    const { token, expiresAt } = yield* deps.sessions.begin(row)
+    const { token, expiresAt } = yield* deps.sessions.begin(row, client)
     return {
       status: 200,
       headers: { "cache-control": "no-store" },
@@ -40,7 +41,7 @@ const changePassword = (deps: AccountsDeps, { body, caller, client }: Call<Passw
         return yield* accounts.change(own.id, { password_hash, session_epoch }, tx)
       }),
     )
-    return yield* nextSession(deps, row)
+    return yield* nextSession(deps, row, client)
   })
 
 const endOthers = (deps: AccountsDeps, { body, caller, client }: Call<PasswordAgain>) =>
@@ -53,7 +54,7 @@ const endOthers = (deps: AccountsDeps, { body, caller, client }: Call<PasswordAg
         return yield* accounts.change(own.id, { session_epoch: before.session_epoch + 1 }, tx)
       }),
     )
-    return yield* nextSession(deps, row)
+    return yield* nextSession(deps, row, client)
   })
 
 export const passwordEndpoint = (started: WhenStarted<AccountsDeps>) =>

@@ -10,6 +10,7 @@ import { confirmEmailEndpoint, emailEndpoint } from "./change-email.ts"
 import { endSessionsEndpoint, passwordEndpoint } from "./change-password.ts"
 import { deleteAccountEndpoint } from "./delete-account.ts"
 import { loginEndpoint } from "./login.ts"
+import { ownSessionEndpoints } from "./own-sessions.ts"
 import { resetEndpoint } from "./reset.ts"
 import { ownAccount, showAccount } from "./show-account.ts"
 import { signupEndpoint } from "./signup.ts"
@@ -45,6 +46,7 @@ export const sessionEndpoints = (started: WhenStarted<AccountsDeps>): readonly E
   watchEndpoint(started),
   passwordEndpoint(started),
   endSessionsEndpoint(started),
+  ...ownSessionEndpoints(started),
   emailEndpoint(started),
   confirmEmailEndpoint(started),
   deleteAccountEndpoint(started),

@@ -44,7 +44,7 @@ const logIn = (deps: AccountsDeps, { body, client }: Call<LoginBody>) =>
       if (!body.code) return yield* codeNeeded()
       yield* checkCode(deps, row, client, body.code, "authentication_error")
     }
-    const { token, expiresAt } = yield* sessions.begin(row)
+    const { token, expiresAt } = yield* sessions.begin(row, client)
     return {
       status: 200,
       headers: { "cache-control": "no-store" },

@@ -54,6 +54,7 @@ describe("a session", () => {
       scopes: [],
       role: "user",
       limits: fixture.deps.settings.defaultLimits && expect.any(Object),
+      session: { id: expect.stringMatching(/^sess_/) },
     })
   })
 
@@ -70,21 +71,23 @@ describe("a session", () => {
     const other = await fixture.startAgain()
     const token = await begin(id)
     const both = async () => [await who(token), await who(token, other.deps)] as Caller[]
-    expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual(
-      Array(2).fill({ role: "admin", suspended: undefined }),
+    expect((await both()).map(({ role, readOnly }) => ({ role, readOnly }))).toEqual(
+      Array(2).fill({ role: "admin", readOnly: undefined }),
     )
     await change(id, { suspended_at: new Date(fixture.clock.nowMs()) })
     fixture.deps.keyChanges.announce({ account: id })
-    expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual([
-      { role: "user", suspended: true },
-      { role: "admin", suspended: undefined },
+    expect((await both()).map(({ role, readOnly }) => ({ role, readOnly }))).toEqual([
+      { role: "user", readOnly: "account_suspended" },
+      { role: "admin", readOnly: undefined },
     ])
     fixture.clock.advance(3_000)
-    expect((await both()).map(({ suspended }) => suspended)).toEqual([true, true])
+    expect((await both()).map(({ readOnly }) => readOnly)).toEqual(
+      Array(2).fill("account_suspended"),
+    )
     await change(id, { suspended_at: null })
     fixture.clock.advance(3_000)
-    expect((await both()).map(({ role, suspended }) => ({ role, suspended }))).toEqual(
-      Array(2).fill({ role: "admin", suspended: undefined }),
+    expect((await both()).map(({ role, readOnly }) => ({ role, readOnly }))).toEqual(
+      Array(2).fill({ role: "admin", readOnly: undefined }),
     )
   })
 

@@ -71,7 +71,12 @@ export const openFixture = async ({
     database,
     tables: database.queries<AccountsTables>(),
     empty: async () => {
-      for (const table of ["accounts_attempt", "accounts_token", "accounts_key"] as const)
+      for (const table of [
+        "accounts_attempt",
+        "accounts_token",
+        "accounts_key",
+        "accounts_session",
+      ] as const)
         await database.queries<AccountsTables>().deleteFrom(table).execute()
       await database.queries<AccountsTables>().deleteFrom("accounts_account").execute()
       await rm(parts.credentials.path, { force: true })

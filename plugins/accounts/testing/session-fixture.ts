@@ -4,8 +4,10 @@ import {
   type ApiError,
   type Call,
   type Caller,
+  defineEndpoint,
   type Endpoint,
   errorBody,
+  freePlan,
   isApiError,
   type Json,
   makeIds,
@@ -16,7 +18,9 @@ import { makeSecrets } from "../../../runtime/services/secrets.ts"
 import { routeOf } from "../../../testing/api.ts"
 import { callPathFixture, fakeBilling, fakeMailer, fakeSigner } from "../../../testing/index.ts"
 import { openTestDatabase } from "../../../testing/postgres.ts"
+import { adminEndpoints } from "../admin/endpoints.ts"
 import type { AccountsDeps } from "../deps.ts"
+import { makeIdentity } from "../identity.ts"
 import { keyEndpoints } from "../keys/endpoints.ts"
 import { makeAccountsDeps } from "../make-deps.ts"
 import { sessionEndpoints } from "../sessions/endpoints.ts"
@@ -28,6 +32,7 @@ export interface Asking {
   readonly address?: string
   readonly languages?: string
   readonly signature?: string
+  readonly agent?: string
 }
 
 export interface Answered {
@@ -37,7 +42,20 @@ export interface Answered {
   readonly json: any
 }
 
-const ends: Endpoint[] = []
+const keyed = (method: Endpoint["method"]): Endpoint =>
+  defineEndpoint({
+    id: `files.${method.toLowerCase()}`,
+    summary: "",
+    method,
+    path: "/v1/files",
+    access: "key",
+    body: "none",
+    maxBodyBytes: 0,
+    plan: () => Effect.succeed(freePlan(Effect.succeed({ status: 200, json: {} }))),
+  })
+
+/** What keys of the deployment may call. */
+const ends = [keyed("GET"), keyed("POST"), keyed("PATCH"), keyed("DELETE")]
 
 /**
  * The whole plugin without HTTP: real database, real call path, and fakes for billing, signer and
@@ -79,20 +97,23 @@ export const openSessionFixture = async (input: Json = {}) => {
     const endpoints = [
       ...sessionEndpoints(Effect.succeed(deps)),
       ...keyEndpoints(Effect.succeed(deps)),
+      ...adminEndpoints(Effect.succeed(deps)),
+      ...ends,
     ]
+    const identity = makeIdentity(deps.keys, { note: () => {} }, deps.clock)
     const callPath = callPathFixture()
     return async (
       method: Endpoint["method"],
       path: string,
       body?: Json,
-      { token, address = "192.0.2.1", languages, signature }: Asking = {},
+      { token, address = "192.0.2.1", languages, signature, agent }: Asking = {},
     ): Promise<Answered> => {
-      const { endpoint } = routeOf(endpoints, `${method} ${path}`)
+      const { endpoint, params, query } = routeOf(endpoints, `${method} ${path}`)
       const signedIn: Caller | Answered | undefined =
         endpoint.access === "public"
           ? undefined
           : await Effect.runPromise(
-              deps.sessions.authenticate(token ?? "").pipe(
+              (endpoint.access === "key" ? identity : deps.sessions).authenticate(token ?? "").pipe(
                 Effect.catchIf(isApiError, (error) =>
                   Effect.succeed({
                     status: statusOf(error),
@@ -104,8 +125,9 @@ export const openSessionFixture = async (input: Json = {}) => {
             )
       if (signedIn && "json" in signedIn) return signedIn
       return callPath.ask(endpoint, body, {
+        ...{ params, query },
         caller: signedIn,
-        client: { address, languages, signature },
+        client: { address, languages, signature, agent },
       })
     }
   }

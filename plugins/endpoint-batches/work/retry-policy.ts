@@ -22,6 +22,7 @@ const kinds: Readonly<Record<ErrorCode, "transient" | "uncertain" | "final">> = 
   insufficient_quota: "final",
   email_not_verified: "final",
   account_suspended: "final",
+  read_only_session: "final",
   permission_denied: "final",
   origin_not_allowed: "final",
   not_found: "final",

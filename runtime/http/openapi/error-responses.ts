@@ -50,6 +50,7 @@ const occurs: Readonly<Record<ErrorCode, Occurs>> = {
   insufficient_quota: metered,
   email_not_verified: metered,
   account_suspended: (endpoint) => metered(endpoint) || changing(endpoint),
+  read_only_session: (endpoint) => guarded(endpoint) && endpoint.method !== "GET",
   permission_denied: guarded,
   origin_not_allowed: metered,
   // a body may name an object, too
