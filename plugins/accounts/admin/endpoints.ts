@@ -31,6 +31,7 @@ import {
   verify,
 } from "./change-account.ts"
 import { Grant, grant } from "./grant.ts"
+import { impersonateEndpoints } from "./impersonate.ts"
 
 const common = { access: "admin", maxBodyBytes: megabyte } as const
 const post = { ...common, method: "POST", reply: AccountReply } as const
@@ -150,5 +151,6 @@ export const adminEndpoints = (started: WhenStarted<AccountsDeps>): readonly End
   ),
   role(started),
   grants(started),
+  ...impersonateEndpoints(started),
   auditEndpoint(started),
 ]

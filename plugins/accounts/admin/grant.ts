@@ -26,15 +26,18 @@ const isAmount = (idr: number) =>
   (/^-?\d{1,13}(\.\d{1,6})?$/.test(String(idr)) && idr !== 0 && Math.abs(idr) <= maxAmountIdr) ||
   `expected an amount in Rp, not 0, with at most 6 decimals, from -${maxAmountIdr} to ${maxAmountIdr}`
 
+/** Why an administrator does something, for the audit log. */
+export const Reason = Schema.String.check(
+  Schema.makeFilter(
+    (text: string) =>
+      isPlainText(text, maxReasonCharacters) ||
+      `must be 1 to ${maxReasonCharacters} characters, without control or invisible characters`,
+  ),
+)
+
 export const Grant = Schema.Struct({
   amount_idr: Schema.Finite.check(Schema.makeFilter(isAmount)),
-  reason: Schema.String.check(
-    Schema.makeFilter(
-      (text: string) =>
-        isPlainText(text, maxReasonCharacters) ||
-        `must be 1 to ${maxReasonCharacters} characters, without control or invisible characters`,
-    ),
-  ),
+  reason: Reason,
   currency: optional(Schema.Literal("IDR")),
 }).annotate({ identifier: "Grant" })
 export type Grant = typeof Grant.Type
