@@ -60,6 +60,45 @@ describe("the session", () => {
     expect(session.get().token).toBe("jwt")
   })
 
+  it("of an administrator is kept while another account is seen, over a reload, too", () => {
+    const { session, kept } = open()
+    session.begin({ ...login, account: { id: "root" } })
+    const own = session.get()
+    session.see({
+      ...{ token: "view", expires_at: 2_800, api_key: "svc_live_view" },
+      account: { id: "ada" },
+    })
+    const seen = { token: "view", accountId: "ada", key: "svc_live_view", own }
+    expect(open(kept).session.get()).toMatchObject(seen)
+    session.end("back")
+    expect(session.get()).toEqual({ ...own, ended: "back" })
+    expect(open(kept).session.get()).toEqual(own)
+  })
+
+  it.each([
+    ["is over", 2_800, undefined, { token: "jwt", ended: "expired" }],
+    ["was refused", 2_800, "refused", { token: "jwt", ended: "refused" }],
+    ["lasted as long as the own one", login.expires_at, undefined, { reason: "expired" }],
+  ])("comes back when what is seen %s", (_, expires_at, refused, after) => {
+    const { session, advance, kept } = open()
+    session.begin(login)
+    session.see({ token: "view", expires_at, account: { id: "ada" }, api_key: "k" })
+    if (refused) session.end(refused)
+    else advance((expires_at - 1_000) * 1000)
+    expect(session.get()).toMatchObject(after)
+    expect([...kept.values()].join()).not.toContain("view")
+    advance(login.expires_at * 1000)
+    expect(session.get()).toEqual({ reason: "expired" })
+  })
+
+  it("that ended while another account was seen, and the page closed, says so", () => {
+    const own = { token: "jwt", expiresAtMs: 1_000_001 }
+    const state = { token: "view", expiresAtMs: 999_999, own }
+    const of = (value: object) => open(new Map([["s", JSON.stringify(value)]])).session.get()
+    expect(of(state)).toEqual(own)
+    expect(of({ ...state, own: { ...own, expiresAtMs: 5 } })).toEqual({ reason: "expired" })
+  })
+
   it("follows what another tab does", () => {
     const { session, kept } = open()
     const seen: unknown[] = []

@@ -4,6 +4,7 @@ import { html } from "./html.js"
 import { useModels } from "./models.js"
 import { Frame } from "./parts/frame.js"
 import { Loading, ProblemNotice } from "./parts/notice.js"
+import { Returned } from "./parts/viewing.js"
 import { useRoute } from "./route.js"
 import { useStore } from "./store.js"
 import { Account } from "./views/account.js"
@@ -45,9 +46,9 @@ const inside = {
   account: Account,
 }
 
-const routesOf = (me) => [...Object.keys(inside), ...(me.role === "admin" ? ["admin"] : [])]
-const viewOf = (route, me) =>
-  route === "admin" && me.role === "admin"
+const routesOf = (isAdmin) => [...Object.keys(inside), ...(isAdmin ? ["admin"] : [])]
+const viewOf = (route, isAdmin) =>
+  route === "admin" && isAdmin
     ? ["admin", Admin]
     : route in inside
       ? [route, inside[route]]
@@ -56,7 +57,7 @@ const viewOf = (route, me) =>
 /** The session's account, loaded with each view, and again whenever the server says that it changed. */
 const useAccount = (route) => {
   const { api, session, account, live, after } = useApp()
-  const { token } = useStore(session)
+  const { token, own } = useStore(session)
   const refresh = async () => {
     const mine = session.get().token
     const show = (next) => {
@@ -83,7 +84,7 @@ const useAccount = (route) => {
     const onState = (state) => live.set(state)
     return watch({ api, path: "/dashboard/events", onEvent: show, onState, page: document, after })
   }, [token])
-  return { token, ...useStore(account) }
+  return { token, own, ...useStore(account) }
 }
 
 /** Announces the view by title and focus; the first view leaves the focus where the browser put it. */
@@ -115,18 +116,19 @@ const useSpokenLanguage = () => {
 export const Screen = () => {
   const route = useRoute()
   const models = useModels()
-  const { token, me, problem } = useAccount(route)
+  const { token, own, me, problem } = useAccount(route)
   useSpokenLanguage()
 
   if (token && !me)
     return html`<${Frame} routes=${[]}>${problem ? html`<${ProblemNotice} problem=${problem} />` : html`<${Loading} />`}<//>`
-  const routes = me ? routesOf(me) : []
+  const isAdmin = me?.role === "admin" && !own
+  const routes = me ? routesOf(isAdmin) : []
   if (route in anywhere)
     return html`<${Page} name=${route} view=${anywhere[route]} routes=${routes} models=${models} />`
   if (!me) {
     const name = route in outside ? route : "sign-in"
     return html`<${Page} name=${name} view=${outside[name]} routes=${[]} models=${models} />`
   }
-  const [name, view] = viewOf(route, me)
-  return html`<${Page} name=${name} view=${view} routes=${routes} models=${models}><${AccountWarnings} me=${me} /><//>`
+  const [name, view] = viewOf(route, isAdmin)
+  return html`<${Page} name=${name} view=${view} routes=${routes} models=${models}><${Returned} key=${token} route=${name} /><${AccountWarnings} me=${me} /><//>`
 }

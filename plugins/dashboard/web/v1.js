@@ -2,7 +2,8 @@
 const spareMs = 30_000
 
 /**
- * Calls `/v1` for the session, which is no API key: with a temporary one of 15 minutes that is made when it is needed, once for all views.
+ * Calls `/v1` for the session, which is no API key: with a temporary one of 15 minutes that is made when it is needed, once for all views;
+ * an administrator who sees another account has one that only reads.
  */
 export const makeV1 = ({ api, session, nowMs }) => {
   let kept
@@ -14,7 +15,8 @@ export const makeV1 = ({ api, session, nowMs }) => {
     return kept.made
   }
   const key = async () => {
-    const { token } = session.get()
+    const { token, key: readOnly } = session.get()
+    if (readOnly) return readOnly
     const made = kept?.token === token ? await kept.made : await make(token)
     const isOver = made.expires_at * 1000 - spareMs < nowMs()
     return isOver ? (await make(token)).key : made.key

@@ -3,6 +3,7 @@ import { html } from "../html.js"
 import { languageNames } from "../language.js"
 import { useStore } from "../store.js"
 import { Button } from "./button.js"
+import { Viewing } from "./viewing.js"
 
 const Languages = () => {
   const { t, language } = useText()
@@ -36,14 +37,20 @@ const iconPath = () => document.querySelector("link[rel=icon]")?.getAttribute("h
 /** The page around every view: header, navigation, footer. */
 export const Frame = ({ routes, route, children }) => {
   const { t } = useText()
-  const { session, account } = useApp()
+  const { api, session, account } = useApp()
   const { me } = useStore(account) ?? {}
-  const { token } = useStore(session)
+  const { token, own } = useStore(session)
+  const signOut = () => {
+    // here it ends at once, also where the server can't be reached
+    api.remove("/dashboard/sessions/current").catch(() => undefined)
+    session.end("left")
+  }
   return html`
     <a class="skip" href="#view" onClick=${(event) => {
       event.preventDefault()
       document.getElementById("view").focus()
     }}>${t("skip")}</a>
+    <${Viewing} />
     <header class="top">
       <a class="brand" href="#overview"><img src=${iconPath()} alt="" width="28" height="28" />Rakit</a>
       ${routes.length > 0 && html`<${Navigation} routes=${routes} route=${route} />`}
@@ -51,7 +58,7 @@ export const Frame = ({ routes, route, children }) => {
         ${me && html`<${Live} />`}
         ${me && html`<span class="quiet email" title=${me.email}>${me.email}</span>`}
         <${Languages} />
-        ${token && html`<${Button} onClick=${() => session.end("left")}>${t("signOut")}<//>`}
+        ${token && !own && html`<${Button} onClick=${signOut}>${t("signOut")}<//>`}
       </div>
     </header>
     <main id="view" tabindex="-1">${children}</main>

@@ -8,6 +8,7 @@ import { Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { Notice } from "../parts/notice.js"
 import { useStore } from "../store.js"
+import { Sessions } from "./account-sessions.js"
 import { TwoFactor } from "./account-two-factor.js"
 
 const CurrentPassword = () => {
@@ -50,15 +51,6 @@ const Password = () => {
     send=${async (values) => session.begin(await api.post("/dashboard/password", values))} said=${() => t("account.password.done")}>
     <${CurrentPassword} />
     <${Field} label=${t("password.new")} hint=${t("password.hint")} name="password" type="password" autocomplete="new-password" required />
-  <//>`
-}
-
-const Sessions = () => {
-  const { t } = useText()
-  const { api, session } = useApp()
-  return html`<${Part} title=${t("account.sessions")} what=${t("account.sessions.what")} submit=${t("account.sessions.end")}
-    send=${async (values) => session.begin(await api.post("/dashboard/end-sessions", values))} said=${() => t("account.sessions.done")}>
-    <${CurrentPassword} />
   <//>`
 }
 
@@ -115,6 +107,6 @@ export const Account = () => {
   return html`
     <h1>${t("nav.account")}</h1>
     <p>${me.email} <span class="quiet">· ${t("key.created")} <${Moment} at=${me.created_at} /></span></p>
-    <div class="cards"><${Email} /><${Password} /><${Sessions} /><${TwoFactor} me=${me} onChange=${reread} /><${LowBalance} me=${me} onChange=${reread} /><${Delete} me=${me} /></div>
+    <div class="cards"><${Email} /><${Password} /><${TwoFactor} me=${me} onChange=${reread} /><${LowBalance} me=${me} onChange=${reread} /><${Sessions} /><${Delete} me=${me} /></div>
   `
 }

@@ -10,6 +10,7 @@ import { Form } from "../parts/form.js"
 import { useIdempotentSend } from "../parts/idempotent-send.js"
 import { Notice } from "../parts/notice.js"
 import { AccountUse } from "./admin-account-use.js"
+import { SeeAs } from "./admin-account-view.js"
 import { Entries } from "./ledger-entries.js"
 
 /** The actions that an account's state allows; each is a POST of that name. Administrators cannot suspend or demote themselves. */
@@ -84,6 +85,7 @@ export const AccountPanel = ({ account, onChange, onClose }) => {
       ${actions.map((action) => html`<${Button} key=${action.as ?? action.name} look=${action.look ?? "plain"} onClick=${() => ask(action)}>${t(`account.${action.as ?? action.name}`)}<//>`)}
     </div>`
     }
+    ${account.role === "user" && html`<${SeeAs} account=${account} />`}
     <h3>${t("grant")}</h3>
     <${Grant} account=${account} onDone=${done} />
     <${AccountUse} account=${account} />

@@ -60,4 +60,14 @@ export const admin = {
   "grant.done": "Booked: {amount}",
   "grant.hint": "Below zero takes credit away.",
   "grant.reason": "Reason",
+  view: "View of another account",
+  "view.ask": "See the dashboard as {email}?",
+  "view.back": "Back to your account",
+  "view.begin": "See as this customer",
+  "view.ended": "The view of the other account has ended. You are back in your own session.",
+  "view.left": "You are back in your own session.",
+  "view.now": "You see {email}’s account, read-only.",
+  "view.reason.hint": "It is kept in the audit log.",
+  "view.what":
+    "You see everything as its owner does, for at most 30 minutes, and can change nothing. When it begins and ends is recorded.",
 }

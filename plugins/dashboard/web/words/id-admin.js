@@ -59,4 +59,14 @@ export const admin = {
   "grant.done": "Dibukukan: {amount}",
   "grant.hint": "Di bawah nol mengurangi kredit.",
   "grant.reason": "Alasan",
+  view: "Melihat akun lain",
+  "view.ask": "Lihat dasbor sebagai {email}?",
+  "view.back": "Kembali ke akun Anda",
+  "view.begin": "Lihat sebagai pelanggan ini",
+  "view.ended": "Tampilan akun lain telah berakhir. Anda kembali ke sesi Anda sendiri.",
+  "view.left": "Anda kembali ke sesi Anda sendiri.",
+  "view.now": "Anda melihat akun {email}, hanya baca.",
+  "view.reason.hint": "Disimpan di log audit.",
+  "view.what":
+    "Anda melihat semuanya seperti pemiliknya, paling lama 30 menit, dan tidak dapat mengubah apa pun. Awal dan akhirnya dicatat.",
 }
