@@ -187,22 +187,22 @@ describe("a call is refused before anything is done", () => {
     })
   })
 
-  it.each([
-    "account_suspended",
-    "read_only_session",
-  ] as const)("that changes something for %s; reading goes on", async (readOnly) => {
-    const caller: Caller = { ...calls.fixture.caller, readOnly }
-    for (const access of ["session", "admin", "key"] as const)
-      for (const method of ["POST", "PATCH", "DELETE"] as const)
-        expect(
-          await calls.fixture.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller }),
-        ).toMatchObject({ status: 403, json: { code: readOnly } })
-    expect(
-      await calls.fixture.ask(
-        endpoint(whole(1), { access: "session", method: "GET" }),
-        { n: 1 },
-        { caller },
-      ),
-    ).toMatchObject({ status: 200 })
-  })
+  it.each(["account_suspended", "read_only_session"] as const)(
+    "that changes something for %s; reading goes on",
+    async (readOnly) => {
+      const caller: Caller = { ...calls.fixture.caller, readOnly }
+      for (const access of ["session", "admin", "key"] as const)
+        for (const method of ["POST", "PATCH", "DELETE"] as const)
+          expect(
+            await calls.fixture.ask(endpoint(whole(1), { access, method }), { n: "x" }, { caller }),
+          ).toMatchObject({ status: 403, json: { code: readOnly } })
+      expect(
+        await calls.fixture.ask(
+          endpoint(whole(1), { access: "session", method: "GET" }),
+          { n: 1 },
+          { caller },
+        ),
+      ).toMatchObject({ status: 200 })
+    },
+  )
 })

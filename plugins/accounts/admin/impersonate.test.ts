@@ -68,6 +68,13 @@ describe("an administrator's view of an account", () => {
     expect(JSON.stringify(await fixture.auditOf(ada.id))).not.toContain(api_key)
   })
 
+  it("is no session for a server of the version before, which would let it change things", async () => {
+    const { root, token } = await viewing()
+    const claims = (of: string) => run(fixture.signer.verify("session", of))
+    expect(await claims(root.token)).toMatchObject({ epoch: 1, sid: expect.any(String) })
+    expect(await claims(token)).not.toHaveProperty("epoch")
+  })
+
   it("changes nothing: every other request is refused by one code", async () => {
     const { root, ada, token, key } = await viewing()
     const refused = { status: 403, json: { code: "read_only_session" } }

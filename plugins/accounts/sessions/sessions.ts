@@ -69,13 +69,17 @@ export interface SessionDeps {
   readonly limits: Limits
 }
 
-/** Times are Unix seconds. `sid`: absent in tokens of before there were rows. */
+/**
+ * Times are Unix seconds. `sid`: absent in tokens of before there were rows. A view has its epoch
+ * under another name: a server of that version would take it for a session that changes things.
+ */
 const Claims = Schema.Struct({
   sub: Schema.String,
   sid: Schema.optionalKey(Schema.String),
   iat: Schema.Int,
   exp: Schema.Int,
-  epoch: Schema.Int,
+  epoch: Schema.optionalKey(Schema.Int),
+  view_epoch: Schema.optionalKey(Schema.Int),
 })
 const decode = Schema.decodeUnknownResult(Claims)
 
@@ -122,9 +126,9 @@ const makeBeginning = ({
       ...{ browser: null, os: null, address: null, actor_id: null, parent_id: null },
     }
   }
-  const tokenOf = ({ id, session_epoch }: Account, sid: string, expiresAt: number) => {
+  const tokenOf = (sub: string, sid: string, expiresAt: number, epoch: object) => {
     const iat = Math.floor(clock.nowMs() / 1000)
-    const claims = { sub: id, sid, iat, exp: expiresAt, epoch: session_epoch }
+    const claims = { sub, sid, iat, exp: expiresAt, ...epoch }
     return Effect.map(signer.sign("session", claims), (token) => ({ token, expiresAt }))
   }
   const begin = (account: Account, client?: Client) =>
@@ -139,12 +143,12 @@ const makeBeginning = ({
         ),
       )
       for (const session of ended) keyChanges.announce({ session })
-      return yield* tokenOf(account, sid, expiresAt)
+      return yield* tokenOf(account.id, sid, expiresAt, { epoch: account.session_epoch })
     })
   const view = (account: Account, { id, actor, parent, expiresAt }: Viewer, tx: Transaction) =>
     Effect.andThen(
       rows.insert({ ...rowOf(account, id, expiresAt), actor_id: actor, parent_id: parent }, tx),
-      tokenOf(account, id, expiresAt),
+      tokenOf(account.id, id, expiresAt, { view_epoch: account.session_epoch }),
     )
   return { begin, view }
 }
@@ -169,7 +173,7 @@ export const makeSessions = (deps: SessionDeps): Sessions => {
             : claimsOf(yield* signer.verify("session", bearer))
         if (!claims || claims.exp * 1000 <= clock.nowMs()) return yield* over()
         const row = yield* known.find(claims.sub)
-        if (!row || row.session_epoch !== claims.epoch) return yield* over()
+        if (!row || row.session_epoch !== (claims.epoch ?? claims.view_epoch)) return yield* over()
         if (claims.sid === undefined) return callerOf(row, limits)
         const session = yield* open.find(claims.sid)
         if (session?.account_id !== row.id) return yield* over()
