@@ -4,6 +4,7 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import {
   BufferSource,
+  EncodedPacketSink,
   Input,
   type InputVideoTrack,
   MATROSKA,
@@ -14,6 +15,7 @@ import {
   WEBM,
 } from "mediabunny"
 import sharp from "sharp"
+import { type CodedSize, codedSizes } from "./coded-sizes.ts"
 
 export interface VideoFramesInput {
   readonly bytes: Uint8Array
@@ -52,17 +54,32 @@ export const frameTimes = (
     : Array.from({ length: most }, (_, at) => ((at + 0.5) * seconds) / most)
 }
 
-const tooManyPixels = ({ width, height }: { readonly width: number; readonly height: number }) =>
-  width * height > maxPixels
+/** Pictures are coded in whole blocks, so up to 15 pixels of a side may be cut off again: `spare`. */
+const tooManyPixels = ({ width, height }: CodedSize, spare = 0) =>
+  Math.max(0, width - spare) * Math.max(0, height - spare) > maxPixels
     ? `has ${width} x ${height} pixels; at most ${maxPixels.toLocaleString("en")} are taken`
     : undefined
 
-/** What is wrong with a video by its header. */
+const blockSpare = 15
+
+/** What is wrong with a video by its header, and by those of its packets, before any is decoded. */
 const wrongTrack = async (track: InputVideoTrack): Promise<string | undefined> => {
+  const description: unknown = (await track.getDecoderConfig())?.description
+  const record = description instanceof Uint8Array ? description : undefined
+  const coded = codedSizes(track.codec ?? "", record)
+  if (!coded || !(await track.canDecode())) return "has a codec that this server can't decode"
   const [width, height] = [track.codedWidth, track.codedHeight]
-  if (track.codec === null || !(await track.canDecode()))
-    return "has a codec that this server can't decode"
-  return tooManyPixels({ width, height })
+  const wrong = tooManyPixels({ width, height })
+  if (wrong !== undefined) return wrong
+  const largest = (sizes: readonly CodedSize[]) =>
+    sizes.map((size) => tooManyPixels(size, blockSpare)).find(Boolean)
+  const wrongRecord = largest(coded.first)
+  if (wrongRecord !== undefined) return wrongRecord
+  for await (const { data, sideData } of new EncodedPacketSink(track).packets()) {
+    const found = largest([...coded.of(data), ...(sideData.alpha ? coded.of(sideData.alpha) : [])])
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 // the types here are those of Node, which knows no formats
