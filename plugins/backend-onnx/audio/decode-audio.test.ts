@@ -51,6 +51,10 @@ describe("WAV", () => {
   test.each([
     ["without samples", wavOf([]), "no samples"],
     ["compressed", wavOf([0, 0]).fill(2, 20, 21), "no samples"],
+    ["without channels", wavOf([0, 0]).fill(0, 22, 24), "no samples"],
+    ["of too many channels", wavOf([0, 0], { channels: 9 }), "no samples"],
+    ["with fewer samples a second than sound has", wavOf([0, 0], { rate: 1 }), "no samples"],
+    ["with a rate whose filter is huge", wavOf([0, 0], { rate: 100_000_007 }), "no samples"],
     ["longer than its header says", wavOf(tone(440, 16_000, 4)), "more than 2 s"],
   ])("%s is refused", async (_, audio, why) => {
     await expect(decoded(audio)).rejects.toThrow(why)
@@ -58,7 +62,7 @@ describe("WAV", () => {
 })
 
 describe("other rates", () => {
-  test.each([8_000, 11_025, 22_050, 44_100, 48_000, 96_000])(
+  test.each([8_000, 11_025, 15_995, 22_050, 44_100, 44_101, 48_000, 96_000])(
     "%i samples a second become 16,000 of the same tone",
     async (rate) => {
       const made = await decoded(wavOf(tone(440, rate, 0.4), { rate, kind: 3, bits: 32 }))

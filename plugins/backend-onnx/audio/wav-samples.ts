@@ -20,6 +20,9 @@ const readers: Readonly<Record<string, Read>> = {
 /** A format whose own kind is in the first bytes of its sub-format. */
 const extensible = 0xfffe
 const subFormatAt = 24
+/** Beyond these a header lies: the filter of a rate takes memory in proportion to it. */
+const rates = { least: 4_000, most: 384_000 }
+const mostChannels = 8
 
 interface Format {
   readonly read: Read
@@ -36,6 +39,8 @@ const formatOf = (view: DataView, at: number, length: number): Format | undefine
   const read = readers[`${kind}/${bits}`]
   if (!read) return undefined
   const [channels, rate] = [view.getUint16(at + 2, true), view.getUint32(at + 4, true)]
+  if (channels < 1 || channels > mostChannels) return undefined
+  if (rate < rates.least || rate > rates.most) return undefined
   return { read, channels, rate, bytesOfSample: bits / 8 }
 }
 
