@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { webModule } from "./testing/web-module.ts"
 
-const { exampleTools, isSaid, openCalls, prettyArguments, toolsOf, withCallDeltas } =
+const { exampleTools, isSaid, openCalls, prettyArguments, saidBefore, toolsOf, withCallDeltas } =
   await webModule("chat-tools.js")
 const { requestOf, snippets } = await webModule("chat-request.js")
 const { makeTalks } = await webModule("talks.js")
@@ -111,6 +111,18 @@ describe("a conversation with calls", () => {
     expect(openCalls(messages)).toEqual([])
     expect(openCalls([])).toEqual([])
     expect(openCalls([{ role: "assistant", content: "", toolCalls, problem: {} }])).toEqual([])
+  })
+
+  it("goes on without a question that was refused for what is in it", () => {
+    const question = { role: "user", content: "What is this?" }
+    const saidAfter = (problem: object) =>
+      saidBefore([...messages, question, { role: "assistant", content: "", problem }])
+    expect(saidAfter({ status: 400, param: "messages[0].content[0].image_url.url" })).toEqual(
+      messages,
+    )
+    expect(saidAfter({ status: 413 })).toEqual(messages)
+    expect(saidAfter({ status: 503 })).toEqual([...messages, question])
+    expect(saidAfter({ status: 400, param: "tools[0]" })).toEqual([...messages, question])
   })
 
   it("is code that prints the message, with tools and results", () => {

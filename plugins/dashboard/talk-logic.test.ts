@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { webModule } from "./testing/web-module.ts"
 
 const { requestOf, snippets } = await webModule("chat-request.js")
-const { nodesOf } = await webModule("parts/markdown.js")
+const { nodesOf, parsed } = await webModule("parts/markdown.js")
 const { makeTalks } = await webModule("talks.js")
 
 interface Node {
@@ -32,6 +32,22 @@ describe("an answer in markdown", () => {
     ],
     ["Tom & Jerry's", "<p>Tom & Jerry's</p>"],
   ])("%j is %s", (text, html) => expect(rendered(text)).toBe(html))
+
+  it.each([
+    ["3,000 quotes in one another", `${">".repeat(3_000)}a`],
+    ["3,000 lists in one another", `${"- ".repeat(3_000)}a`],
+    ["60 quotes", `${">".repeat(60)}a`],
+    ["a paragraph that takes the parser seconds", "_a".repeat(20_000)],
+  ])("with %s stays text", (_, text) => {
+    const before = performance.now()
+    expect(parsed(lexer, text)).toBeUndefined()
+    expect(performance.now() - before).toBeLessThan(5_000)
+  })
+
+  it("is parsed where it is long", () => {
+    const paragraph = "A sentence of **some** words. ".repeat(30)
+    expect(parsed(lexer, `${paragraph}\n\n> > - quoted\n\n`.repeat(100))).toHaveLength(400)
+  })
 
   it("never becomes markup, a script's address, or a request for a picture", () => {
     expect(rendered("<img src=x onerror=alert(1)>")).toContain("<img src=x onerror=alert(1)>")

@@ -60,4 +60,51 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     expect(await answer.count()).toBe(0)
     expect(complaints).toEqual([])
   })
+
+  it("that is left while it is answered does not write into the one that is opened", async () => {
+    const { page, complaints } = await openPage(browser)
+    await page.goto(`${platform.url}/dashboard`)
+    await page.getByLabel("E-mail").fill(platform.credentials.email)
+    await page.getByLabel("Password").fill(platform.credentials.password)
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.getByRole("navigation").getByRole("link", { name: "Playground" }).click()
+    const ask = async (text: string) => {
+      await page.getByLabel("Message", { exact: true }).fill(text)
+      await page.keyboard.press("Enter")
+    }
+    await ask("pertama")
+    const answer = page.locator(".message.assistant")
+    await answer.getByText("tokens in").waitFor()
+    const text = await answer.locator(".markdown").textContent()
+    await page.getByRole("button", { name: "New conversation" }).click()
+
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const body = 'data: {"choices":[{"delta":{"content":"of another"}}]}\n\ndata: [DONE]\n\n'
+    let isOver = false
+    await page.route("**/v1/chat/completions", async (route) => {
+      await held
+      await route.fulfill({ contentType: "text/event-stream", body }).catch(() => {})
+      isOver = true
+    })
+    await ask("kedua")
+    await page.getByRole("button", { name: "Stop" }).waitFor()
+    await page.getByText("Earlier conversations").click()
+    await page.getByRole("button", { name: "pertama", exact: true }).click()
+    release()
+    await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" })
+    await expect.poll(() => isOver).toBe(true)
+    expect(await answer.locator(".markdown").textContent()).toBe(text)
+    const talks = await page.evaluate(
+      "JSON.parse(localStorage.getItem(Object.keys(localStorage).find((k) => k.startsWith('rakit.talks'))))",
+    )
+    const said = (talks as { messages: { content: string }[] }[]).map(({ messages }) =>
+      messages.map(({ content }) => content.trim()),
+    )
+    expect(said).toEqual([["kedua"], ["pertama", expect.any(String)]])
+    expect(JSON.stringify(said)).not.toContain("of another")
+    expect(complaints).toEqual([])
+  })
 })

@@ -90,3 +90,13 @@ export const openCalls = (messages) => {
 /** Whether a message belongs to the conversation that is sent and kept; a refused or empty one does not. */
 export const isSaid = ({ role, content, problem, toolCalls = [] }) =>
   !problem && (role === "tool" || content !== "" || toolCalls.length > 0)
+
+/** Sent again, a question that was refused for what is in it would be refused with each one that follows. */
+const isWrong = ({ problem } = {}) =>
+  problem?.status === 413 || problem?.param?.startsWith("messages") === true
+
+/** The messages that go before another question. */
+export const saidBefore = (messages) =>
+  messages.filter(
+    (message, at) => isSaid(message) && !(message.role === "user" && isWrong(messages[at + 1])),
+  )

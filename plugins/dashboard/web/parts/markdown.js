@@ -1,5 +1,5 @@
 import { h } from "preact"
-import { useEffect, useState } from "preact/hooks"
+import { useEffect, useMemo, useState } from "preact/hooks"
 import { html } from "../html.js"
 
 const isSafe = (href) => /^(https?:|mailto:)/i.test(href)
@@ -52,9 +52,29 @@ const nodeOf = (token) => (nodes[token.type] ?? (({ raw }) => raw))(token)
 /** Preact nodes of marked's tokens: no text ever becomes markup. */
 export const nodesOf = (tokens) => tokens.map(nodeOf)
 
+/** The parser takes the square of a paragraph's length: 40,000 characters of `_a` took 11 s. */
+const mostOfBlock = 10_000
+/** Parser and page go down with each quote in a quote: 3,000 are more than a stack has. */
+const mostLevels = 50
+
+const isDeep = (tokens, left) =>
+  left === 0 ||
+  tokens.some(({ tokens = [], items = [] }) => isDeep(tokens, left - 1) || isDeep(items, left - 1))
+
+/** Preact nodes of a text; undefined where it is not worth parsing: models repeat themselves. */
+export const parsed = (lexer, text) => {
+  if (text.split(/\n\s*\n/).some((block) => block.length > mostOfBlock)) return undefined
+  try {
+    const tokens = lexer(text)
+    return isDeep(tokens, mostLevels) ? undefined : nodesOf(tokens)
+  } catch {
+    return undefined
+  }
+}
+
 let loaded
 
-/** A model's answer. Until the parser is there, and where there is none, the text as it came. */
+/** A model's answer. Until the parser is there, and where it can't be used, the text as it came. */
 export const Markdown = ({ text }) => {
   const [lexer, setLexer] = useState(() => loaded)
   useEffect(() => {
@@ -63,6 +83,8 @@ export const Markdown = ({ text }) => {
       setLexer(() => lexer)
     })
   }, [])
-  if (!lexer) return html`<div class="words">${text}</div>`
-  return html`<div class="markdown">${nodesOf(lexer(text))}</div>`
+  // the messages before are drawn again with each piece of an answer
+  const nodes = useMemo(() => lexer && parsed(lexer, text), [lexer, text])
+  if (!nodes) return html`<div class="words">${text}</div>`
+  return html`<div class="markdown">${nodes}</div>`
 }

@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from "preact/hooks"
 import { Problem } from "../api.js"
 import { useApp } from "../app.js"
 import { requestOf } from "../chat-request.js"
-import { isSaid, withCallDeltas } from "../chat-tools.js"
+import { isSaid, saidBefore, withCallDeltas } from "../chat-tools.js"
 import { eventsOf } from "../events.js"
 import { makePersisted } from "../store.js"
 import { makeTalks } from "../talks.js"
@@ -86,23 +86,44 @@ export const useConversation = () => {
   const patch = (more) =>
     set([...newest.current.slice(0, -1), { ...newest.current.at(-1), ...more }])
   const answer = async (settings, before) => {
-    stopper.current = new AbortController()
+    const mine = new AbortController()
+    stopper.current = mine
     set([...before, { role: "assistant", content: "" }])
     setBusy(true)
+    // another conversation may be open when the end comes
+    const patchMine = (more) => {
+      if (stopper.current === mine) patch(more)
+    }
     try {
-      const { signal } = stopper.current
-      await follow(await asked(v1, settings, before, signal), patch)
+      await follow(await asked(v1, settings, before, mine.signal), patchMine)
     } catch (error) {
-      patch(endOf(error))
+      patchMine(endOf(error))
     } finally {
-      setBusy(false)
-      talks.keep(current.current, newest.current)
+      if (stopper.current === mine) end()
       account.get()?.refresh()
     }
   }
+  const end = () => {
+    stopper.current = undefined
+    setBusy(false)
+    talks.keep(current.current, newest.current)
+  }
+  const stop = () => stopper.current?.abort()
+  /** What came of an answer stays in the conversation that is left. */
+  const leave = () => {
+    stop()
+    if (stopper.current) {
+      patch({ isCut: true, toolCalls: [] })
+      end()
+    }
+    forget(newest.current)
+  }
   // a refused message is not part of the conversation that is sent
-  const ask = (settings, { text, files }) =>
-    answer(settings, [...newest.current.filter(isSaid), { role: "user", content: text, files }])
+  const ask = (settings, { text, files }) => {
+    const said = saidBefore(newest.current)
+    forget(newest.current.filter((message) => !said.includes(message)))
+    return answer(settings, [...said, { role: "user", content: text, files }])
+  }
   /** Goes on behind the last message's calls; `results` are texts in their order. */
   const giveResults = (settings, results) => {
     const said = newest.current
@@ -114,16 +135,15 @@ export const useConversation = () => {
     return answer(settings, newest.current.slice(0, last + 1))
   }
   const open = (talk) => {
-    forget(newest.current)
+    leave()
     current.current = talk?.id ?? talks.makeId()
     set(talk?.messages ?? [])
   }
   const remove = (id) => {
-    talks.forget(id)
     if (id === current.current) open(undefined)
-    else set([...newest.current])
+    talks.forget(id)
+    set([...newest.current])
   }
-  const stop = () => stopper.current?.abort()
   return {
     messages,
     busy,
@@ -131,6 +151,7 @@ export const useConversation = () => {
     giveResults,
     again,
     stop,
+    leave,
     open,
     remove,
     current: current.current,

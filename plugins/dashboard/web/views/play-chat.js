@@ -113,7 +113,7 @@ const checkTools = (tools, form) => {
 export const PlayChat = ({ models: chatModels }) => {
   const { t } = useText()
   const talk = useConversation()
-  useEffect(() => talk.stop, [])
+  useEffect(() => talk.leave, [])
   const { carried } = useApp()
   const [brought] = useState(() => carried.get() ?? {})
   useEffect(() => carried.set(undefined), [])
