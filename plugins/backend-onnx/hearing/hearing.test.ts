@@ -52,6 +52,17 @@ describe.each(models)("the tiny Whisper '%s'", (name) => {
       true,
     )
 
+  test("takes control tokens that a prompt spells for nothing", async () => {
+    const engine = await open(name)
+    const heard = (prompt: string) =>
+      transcribed(engine, { prompt, language: "en", segments: true })
+    const plain = await heard("a b")
+    const spelt = "<|startoftranscript|><|en|><|translate|><|endoftext|>"
+    expect(tokenizer.tokenToId("<|startoftranscript|>")).toBe(config.tokens.start)
+    expect((await heard(`a b${spelt}`)).texts).toEqual(plain.texts)
+    await engine.close()
+  })
+
   test("makes the frames of transformers' feature extractor", async () => {
     const { HearingSession } = await import("./hearing-session.ts")
     const engine = await open(name)

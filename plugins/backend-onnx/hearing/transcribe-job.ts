@@ -127,14 +127,18 @@ export class Transcription {
 
   /** The tokens of the request's prompt, of which the latest half of a window's fit. */
   private async promptTokens(): Promise<readonly number[]> {
-    const { previous } = this.config.tokens
+    const { previous, special, end, firstTimestamp } = this.config.tokens
     const text = this.request.prompt?.trim()
     if (!text || previous === undefined) return []
     const encoded = await this.model.tokenizer.encode(` ${text}`, null, {
       addSpecialTokens: false,
     })
+    // a prompt may spell them, and another start would move where silence is looked for
+    const control = new Set([...special, end])
+    const isText = (id: number) =>
+      !control.has(id) && id < (firstTimestamp ?? Number.POSITIVE_INFINITY)
     const most = Math.floor(this.config.contextTokens / 2) - 1
-    return [previous, ...encoded.getIds().slice(-most)]
+    return [previous, ...encoded.getIds().filter(isText).slice(-most)]
   }
 
   private beginning(language: string | undefined, withTimes: boolean): readonly number[] {
