@@ -105,6 +105,15 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     )
     expect(said).toEqual([["kedua"], ["pertama", expect.any(String)]])
     expect(JSON.stringify(said)).not.toContain("of another")
+
+    // a question ends the answer that was asked for again
+    await page.unroute("**/v1/chat/completions")
+    await page.route("**/v1/chat/completions", () => new Promise(() => {}))
+    const ended = page.waitForEvent("requestfailed")
+    await answer.getByRole("button", { name: "Another answer" }).click()
+    await page.getByRole("button", { name: "Stop" }).waitFor()
+    await ask("ketiga")
+    expect((await ended).postDataJSON().messages).toHaveLength(1)
     expect(complaints).toEqual([])
   })
 })

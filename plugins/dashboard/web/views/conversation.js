@@ -86,6 +86,8 @@ export const useConversation = () => {
   const patch = (more) =>
     set([...newest.current.slice(0, -1), { ...newest.current.at(-1), ...more }])
   const answer = async (settings, before) => {
+    // a question may be sent while the last one is answered again
+    stop()
     const mine = new AbortController()
     stopper.current = mine
     set([...before, { role: "assistant", content: "" }])
