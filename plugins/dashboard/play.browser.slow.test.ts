@@ -122,6 +122,19 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     await close()
   })
 
+  it("embeddings: of many texts the first ones are compared", async () => {
+    const { page, complaints, close } = await opened("Embeddings")
+    const texts = Array.from({ length: 60 }, (_, at) => `text ${at}`)
+    await page.getByLabel("Texts", { exact: true }).fill(texts.join("\n"))
+    await page.getByRole("button", { name: "Compare" }).click()
+    await page.getByText("Only the first 50 are compared here.").waitFor()
+    await page.getByText("vectors: 60, of 2,048 numbers").waitFor()
+    const table = page.getByRole("table", { name: "Similarity (cosine)" })
+    expect(await table.getByRole("row").count()).toBe(51)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   it("embeddings: what is refused is beside its field", async () => {
     const { page, complaints, close } = await opened("Embeddings")
     const send = () => page.getByRole("button", { name: "Compare" }).click()

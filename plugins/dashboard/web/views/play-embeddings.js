@@ -40,13 +40,21 @@ const usedOf = (t, language, { data, usage }) =>
     .filter(Boolean)
     .join(" · ")
 
-const Result = ({ labels, data }) => {
-  const { t } = useText()
-  const vectors = useMemo(() => data.map(({ embedding }) => embedding), [data])
+/** A table and a map of more can't be read, and their time grows with the third power: 200 took 15 s. */
+const mostCompared = 50
+
+const Result = ({ labels: all, data }) => {
+  const { t, language } = useText()
+  const labels = all.slice(0, mostCompared)
+  const vectors = useMemo(
+    () => data.slice(0, mostCompared).map(({ embedding }) => embedding),
+    [data],
+  )
   const matrix = useMemo(() => similarities(vectors), [vectors])
   const plane = useMemo(() => toPlane(vectors), [vectors])
   if (vectors.length < 2) return html`<p class="hint">${t("play.embed.alone")}</p>`
   return html`
+    ${data.length > mostCompared && html`<p class="hint">${t("play.embed.first", { count: count(mostCompared, language) })}</p>`}
     <h2>${t("play.embed.similar")}</h2>
     <${SimilarityTable} labels=${labels} matrix=${matrix} />
     <h2>${t("play.embed.map")}</h2>

@@ -19,6 +19,7 @@ export const play = {
   "play.embed.images": "images: {images}",
   "play.embed.cut": "truncated: {texts}",
   "play.embed.alone": "Add a second text to see how alike they are.",
+  "play.embed.first": "Only the first {count} are compared here.",
   "play.embed.similar": "Similarity (cosine)",
   "play.embed.map": "Map",
   "play.embed.map.label":

@@ -19,6 +19,7 @@ export const play = {
   "play.embed.images": "gambar: {images}",
   "play.embed.cut": "dipotong: {texts}",
   "play.embed.alone": "Tambahkan teks kedua untuk melihat kemiripannya.",
+  "play.embed.first": "Hanya {count} yang pertama dibandingkan di sini.",
   "play.embed.similar": "Kemiripan (kosinus)",
   "play.embed.map": "Peta",
   "play.embed.map.label":
