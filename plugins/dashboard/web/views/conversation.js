@@ -66,25 +66,25 @@ const useTalks = () => {
   )
 }
 
-/**
- * Messages of one conversation: `{ role, content, thoughts?, files?, toolCalls?, toolCallId?, name?, finish?, usage?, callId?, problem?, isCut? }`; the last one grows while `busy`.
- * idle -> busy (ask, again) -> idle (answered, refused, or stopped: a stopped answer stays and is charged)
- */
-export const useConversation = () => {
-  const { v1, account } = useApp()
-  const talks = useTalks()
-  const stopper = useRef(undefined)
-  const current = useRef(talks.makeId())
+/** The messages that are shown; `newest` has them before they are drawn, `patch` changes the last one. */
+const useMessages = () => {
   const newest = useRef([])
   const [messages, show] = useState([])
-  const [busy, setBusy] = useState(false)
-
   const set = (next) => {
     newest.current = next
     show(next)
   }
   const patch = (more) =>
     set([...newest.current.slice(0, -1), { ...newest.current.at(-1), ...more }])
+  return { messages, newest, set, patch }
+}
+
+/** Asks for answers; `keep` is called when one has ended. */
+const useAnswers = ({ newest, set, patch }, keep) => {
+  const { v1, account } = useApp()
+  const stopper = useRef(undefined)
+  const [busy, setBusy] = useState(false)
+
   const answer = async (settings, before) => {
     // a question may be sent while the last one is answered again
     stop()
@@ -108,7 +108,7 @@ export const useConversation = () => {
   const end = () => {
     stopper.current = undefined
     setBusy(false)
-    talks.keep(current.current, newest.current)
+    keep()
   }
   const stop = () => stopper.current?.abort()
   /** What came of an answer stays in the conversation that is left. */
@@ -120,6 +120,21 @@ export const useConversation = () => {
     }
     forget(newest.current)
   }
+  return { busy, answer, stop, leave }
+}
+
+/**
+ * Messages of one conversation: `{ role, content, thoughts?, files?, toolCalls?, toolCallId?, name?, finish?, usage?, callId?, problem?, isCut? }`; the last one grows while `busy`.
+ * idle -> busy (ask, again) -> idle (answered, refused, or stopped: a stopped answer stays and is charged)
+ */
+export const useConversation = () => {
+  const talks = useTalks()
+  const current = useRef(talks.makeId())
+  const all = useMessages()
+  const { messages, newest, set } = all
+  const keep = () => talks.keep(current.current, newest.current)
+  const { busy, answer, stop, leave } = useAnswers(all, keep)
+
   // a refused message is not part of the conversation that is sent
   const ask = (settings, { text, files }) => {
     const said = saidBefore(newest.current)
