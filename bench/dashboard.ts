@@ -52,10 +52,11 @@ const seed = async (database: Database, account: string, n: number, spanMs: numb
   const at = sql`${new Date(lastMs - spanMs)}::timestamptz + i::float8 * ${spanMs / n}::float8 * interval '1 ms'`
   await run(
     database,
-    sql`INSERT INTO ledger_call (id, account_id, key_id, mode, counts, state, admitted_at, settled_at, replica_id, endpoint, request_id, model, prices, hold_micros, cost_micros, usage, input_tokens, output_tokens, http_status)
+    sql`INSERT INTO ledger_call (id, account_id, key_id, mode, counts, state, admitted_at, settled_at, replica_id, endpoint, request_id, model, prices, hold_micros, cost_micros, usage, input_tokens, output_tokens, http_status, stages, total_ms, first_ms, error_code)
       SELECT gen_random_uuid(), ${account}, ${account} || '-key-' || i * 7 % 16, 'live', 'all', 'settled', ${at}, ${at}, gen_random_uuid(), 'endpoint-' || i / 16 % 4, 'req-' || i, 'model-' || i / 64 % 4,
         ${JSON.stringify({ factor: 1, models: { m: { input: "5", ...rupiah } } })}::json, 1000, 500, ${JSON.stringify({ m: { inputTokens: 100, ...used } })}::jsonb, 100, 50,
-        CASE WHEN i % 50 = 0 THEN 400 ELSE 200 END FROM generate_series(0, ${n - 1}::int) i`,
+        CASE WHEN i % 50 = 0 THEN 400 ELSE 200 END, ${JSON.stringify({ auth: 0.3, plan: 1.2, limits: 1.4, hold: 0.3, queue: 2.1, prefill: 51.2, decode: 812.5 })}::json,
+        exp(3 + i::bigint * 7919 % 600 / 100.0), exp(2 + i::bigint * 7919 % 300 / 100.0), CASE WHEN i % 50 = 0 THEN 'backend_error' END FROM generate_series(0, ${n - 1}::int) i`,
   )
   await run(
     database,

@@ -27,8 +27,8 @@ export interface Meter {
   /** In the order in which they first ended. */
   stages(): ReadonlyMap<string, Stage>
   /**
-   * `auth;dur=0.1, limits;dur=1.2, hold;dur=0.3, queue;dur=1.2, prefill;dur=30, total;dur=33`: in
-   * the order in which the stages ended.
+   * `auth;dur=0.1, limits;dur=1.2, hold;dur=0.3, queue;dur=1.2, prefill;dur=30, first_token;dur=32, total;dur=33`:
+   * in the order in which the stages ended, then the times since the request began.
    */
   serverTiming(): string
 }
@@ -40,9 +40,14 @@ export const makeMeter = (clock: Clock): Meter => {
   const usage = new Map<ModelId, Usage>()
   const stages = new Map<string, { -readonly [Key in keyof Stage]: number }>()
   let facts: Facts | undefined
+  let first = ""
   const startedMs = clock.monotonicMs()
+  const since = (name: string) => shown(name, clock.monotonicMs() - startedMs)
   return {
-    meter: (model, soFar) => void usage.set(model, soFar),
+    meter: (model, soFar) => {
+      if (soFar.outputTokens > 0) first ||= `${since("first_token")}, `
+      usage.set(model, soFar)
+    },
     used: () => Object.fromEntries(usage),
     note: (more) => {
       facts = { ...facts, ...more }
@@ -59,7 +64,7 @@ export const makeMeter = (clock: Clock): Meter => {
     serverTiming: () => {
       let text = ""
       for (const [stage, { durationMs }] of stages) text += `${shown(stage, durationMs)}, `
-      return text + shown("total", clock.monotonicMs() - startedMs)
+      return text + first + since("total")
     },
   }
 }

@@ -8,10 +8,10 @@ import {
   type PortError,
   statusOf,
 } from "../errors.ts"
-import type { Json, Strings } from "../json.ts"
+import type { Strings } from "../json.ts"
 import type { Micros } from "../money.ts"
 import type { Settlement } from "../ports/billing.ts"
-import type { Call, Endpoint, Reply } from "../ports/endpoint.ts"
+import type { Endpoint, Reply } from "../ports/endpoint.ts"
 import { admission, holdOf, withErrorHeaders } from "./admission.ts"
 import type { Answer, CallInput, CallPathDeps } from "./contract.ts"
 import { callHeaders } from "./key-headers.ts"
@@ -29,26 +29,19 @@ const busy: ReadonlySet<ErrorCode> = new Set(["backend_busy", "server_busy"])
 
 /** A failure on our side costs nothing; otherwise the meter says what was produced. */
 export const settlementOf = (
-  call: Call<Json>,
+  { call, meter }: Pick<Prepared, "call" | "meter">,
   failure: ApiError | undefined,
   status: number,
 ): Settlement => {
-  const usage = call.used()
-  if (failure)
-    return {
-      id: call.id,
-      outcome: busy.has(failure.code) ? "refused" : "voided",
-      costMicros: 0n,
-      usage,
-      httpStatus: statusOf(failure),
-    }
-  const evidence = call.evidence?.()
+  const evidence = failure ? undefined : call.evidence?.()
   return {
     id: call.id,
-    outcome: "settled",
-    costMicros: call.cost(),
-    usage,
-    httpStatus: status,
+    outcome: failure ? (busy.has(failure.code) ? "refused" : "voided") : "settled",
+    costMicros: failure ? 0n : call.cost(),
+    usage: call.used(),
+    httpStatus: failure ? statusOf(failure) : status,
+    timing: meter.serverTiming(),
+    ...(failure && { failure: { code: failure.code, message: failure.message } }),
     ...(evidence && { evidence }),
   }
 }
@@ -57,7 +50,7 @@ export const settlementOf = (
  * States of a paid call: open -> failed (noted) -> voided | refused; open -> settled. `settle`
  * moves it once, whoever comes first.
  */
-const makeSettling = (deps: CallPathDeps, { call, meter }: Prepared) => {
+const makeSettling = (deps: CallPathDeps, prepared: Prepared) => {
   let open = true
   let failure: ApiError | undefined
   let cost: Micros | undefined
@@ -75,17 +68,17 @@ const makeSettling = (deps: CallPathDeps, { call, meter }: Prepared) => {
       Effect.suspend(() => {
         if (!open) return Effect.void
         open = false
-        const settlement = settlementOf(call, failure, status)
+        const settlement = settlementOf(prepared, failure, status)
         cost = settlement.costMicros
         const beforeMs = deps.clock.monotonicMs()
         return Effect.tap(deps.billing().settle([settlement]), () =>
-          Effect.sync(() => meter.time("settle", deps.clock.monotonicMs() - beforeMs)),
+          Effect.sync(() => prepared.meter.time("settle", deps.clock.monotonicMs() - beforeMs)),
         )
       }).pipe(
         // a backend that metered what has no price must not keep the hold
         Effect.catchDefect((defect) =>
           Effect.andThen(
-            deps.billing().settle([settlementOf(call, apiError("internal_error"), 500)]),
+            deps.billing().settle([settlementOf(prepared, apiError("internal_error"), 500)]),
             Effect.die(defect),
           ),
         ),

@@ -17,9 +17,9 @@ const notStreamed = (reply: Reply) =>
       )
 
 /** Ends a failed call here: its caller gets no settlement to commit. */
-const releaseHold = (deps: CallPathDeps, { call }: Prepared, cause: Cause.Cause<ApiError>) => {
+const releaseHold = (deps: CallPathDeps, prepared: Prepared, cause: Cause.Cause<ApiError>) => {
   const failure = Option.getOrElse(Cause.findErrorOption(cause), () => apiError("internal_error"))
-  return Effect.ignore(deps.billing().settle([settlementOf(call, failure, statusOf(failure))]))
+  return Effect.ignore(deps.billing().settle([settlementOf(prepared, failure, statusOf(failure))]))
 }
 
 /** Admits and runs a call, and leaves its settlement to the caller. */
@@ -35,7 +35,7 @@ export const runUnsettled = (
     const { caller } = input
     if (!caller) return yield* apiError("authentication_error")
     const prepared = yield* prepare(deps, endpoint, input, makeMeter(deps.clock))
-    const { call, plan } = prepared
+    const { plan } = prepared
     return yield* Effect.acquireUseRelease(
       admission(deps, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
       () =>
@@ -43,7 +43,7 @@ export const runUnsettled = (
           Effect.flatMap(notStreamed),
           Effect.map((reply) => ({
             reply,
-            settlement: settlementOf(call, undefined, reply.status),
+            settlement: settlementOf(prepared, undefined, reply.status),
           })),
         ),
       (_, exit) => (Exit.isSuccess(exit) ? Effect.void : releaseHold(deps, prepared, exit.cause)),

@@ -61,6 +61,10 @@ export interface Settlement {
   readonly costMicros: Micros
   readonly usage: UsageByModel
   readonly httpStatus: number
+  /** `Server-Timing` as known when it ended, for the call log. */
+  readonly timing?: string
+  /** Why it failed, as the client saw it; for the call log. */
+  readonly failure?: Pick<ApiError, "code" | "message">
   /** Shown in the receipt. */
   readonly evidence?: Readonly<Record<string, Json>>
 }

@@ -196,11 +196,15 @@ const makeRefusals = ({ database, clock }: LedgerBillingDeps) => {
     note: (request: RefusedRequest) => {
       // an administrator's attempt is not the customer's
       if (request.caller.readOnly === "read_only_session") return
-      counts.note(request)
-      log.note(refusedRequest(request))
+      const refused = refusedRequest(request)
+      counts.note(refused)
+      log.note(refused)
     },
     noteLimit: (request: AdmitRequest, reason: Refusal["reason"]) => {
-      if (request.counts === "all") log.note(refusedByLimit(request, reason))
+      if (request.counts !== "all") return
+      const refused = refusedByLimit(request, reason)
+      counts.noteLimit(refused)
+      log.note(refused)
     },
   }
 }

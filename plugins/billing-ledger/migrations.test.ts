@@ -15,9 +15,10 @@ const digestOf = (file: string): string =>
 const installed: Readonly<Record<string, readonly [keyof typeof migrations, string]>> = {
   "adjust.sql": ["003-functions", "017ce403c6da"],
   "admit.sql": ["003-functions", "50e1d93f0c08"],
+  "call-outcomes.sql": ["007-call-outcomes", "e39c801ad2d8"],
   "calendar.sql": ["003-functions", "5b577e9cbe69"],
-  "close-late.sql": ["003-functions", "b668fc1fe750"],
-  "close.sql": ["005-evidence", "cb61a6936d44"],
+  "close-late.sql": ["007-call-outcomes", "7ae2be3593a0"],
+  "close.sql": ["007-call-outcomes", "0cb2ffc420bd"],
   "lock.sql": ["003-functions", "0d659d024bd6"],
   "refusals.sql": ["004-refusals", "20fd7e523eb1"],
   "refused-calls.sql": ["006-refused-calls", "f27f3f234236"],

@@ -50,4 +50,5 @@ export const migrations: Migrations = {
     },
   },
   "006-refused-calls": { up: (db) => runFiles(db, ["refused-calls"]) },
+  "007-call-outcomes": { up: (db) => runFiles(db, ["call-outcomes", "close", "close-late"]) },
 }

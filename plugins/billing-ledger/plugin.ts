@@ -14,6 +14,7 @@ import { ledgerCheck } from "./check/ledger-check.ts"
 import { usageCheck } from "./check/usage-check.ts"
 import { callsEndpoint } from "./dashboard/calls-endpoint.ts"
 import { ledgerEndpoint } from "./dashboard/ledger-endpoint.ts"
+import { errorsEndpoint, latencyEndpoint } from "./dashboard/timeline-endpoints.ts"
 import { usageEndpoint } from "./dashboard/usage-endpoint.ts"
 import type { LedgerDeps } from "./deps.ts"
 import { makeLedger } from "./ledger.ts"
@@ -59,6 +60,8 @@ export const plugin = definePlugin({
           usageEndpoint(started.get),
           ledgerEndpoint(started.get),
           callsEndpoint(started.get),
+          latencyEndpoint(started.get),
+          errorsEndpoint(started.get),
           keyReceiptEndpoint(started.get),
           sessionReceiptEndpoint(started.get),
         ])

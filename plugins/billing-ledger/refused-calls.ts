@@ -9,6 +9,7 @@ import {
   type RefusedRequest,
   statusOf,
 } from "../../core/index.ts"
+import { storable } from "./statement-values.ts"
 
 /** A request that was refused, before it was a call or by its limits. */
 export interface RefusedCall {
@@ -40,13 +41,8 @@ const mostOfAccount = 20
 const shareMs = 10_000
 /** Between two flushes. */
 const mostWaiting = 2_000
-const maxMessage = 300
 const keepMs = 30 * 86_400_000
 const rowsPerStatement = 2_000
-
-/** PostgreSQL's texts can't hold these. */
-const storable = (text: string) =>
-  text.slice(0, maxMessage).replace(/[\0\ud800-\udfff]/gu, "\ufffd")
 
 const ofLimits: Readonly<Record<Refusal["reason"], readonly [string, number, string]>> = {
   rpm: ["rate_limit_error", 429, "The key's requests per minute were used up."],

@@ -1,9 +1,10 @@
 import { Effect, Exit } from "effect"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
-import { defaultLimits, PortError } from "../../core/index.ts"
+import { PortError } from "../../core/index.ts"
 import { fakeClock } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { migrations } from "./migrations.ts"
+import type { RefusedCall } from "./refused-calls.ts"
 import { makeRefusedRequests } from "./refused-requests.ts"
 import { usageSums } from "./usage-sums.ts"
 
@@ -15,12 +16,17 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 const clock = fakeClock()
-const callerOf = (account: string) => ({
-  tenant: { account, mode: "live" as const },
+const refusedOf = (account: string, more: Partial<RefusedCall> = {}): RefusedCall => ({
+  account,
   keyId: `key_of_${account}`,
-  scopes: ["*"],
-  role: "user" as const,
-  limits: defaultLimits,
+  mode: "live",
+  requestId: "req_1",
+  endpoint: "chat.completions",
+  model: undefined,
+  httpStatus: 400,
+  code: "invalid_request_error",
+  message: "messages: is missing",
+  ...more,
 })
 const errorsOf = async (account: string) => {
   const nowMs = clock.nowMs()
@@ -31,7 +37,7 @@ const errorsOf = async (account: string) => {
 
 it("keeps what the database can't take, and writes it once", async () => {
   const refused = makeRefusedRequests(test.database, clock, 10)
-  const note = () => refused.note({ caller: callerOf("a"), endpoint: "chat.completions" })
+  const note = () => refused.note(refusedOf("a"))
   note()
   const down = vi
     .spyOn(test.database, "run")
@@ -47,7 +53,7 @@ it("keeps what the database can't take, and writes it once", async () => {
 it("adds to the hour, of several processes too, and asks nothing of the database when there is nothing", async () => {
   const processes = [1, 2].map(() => makeRefusedRequests(test.database, clock, 10))
   for (const refused of processes) {
-    refused.note({ caller: callerOf("b"), endpoint: "embeddings", model: "svc-embed" })
+    refused.note(refusedOf("b", { endpoint: "embeddings", model: "svc-embed" }))
     await Effect.runPromise(refused.flush)
   }
   expect(await errorsOf("b")).toBe(2)
@@ -59,8 +65,7 @@ it("adds to the hour, of several processes too, and asks nothing of the database
 
 it("is bounded: beyond its rows it counts only what it knows", async () => {
   const refused = makeRefusedRequests(test.database, clock, 2)
-  for (const account of ["c", "d", "e", "c"])
-    refused.note({ caller: callerOf(account), endpoint: "chat.completions" })
+  for (const account of ["c", "d", "e", "c"]) refused.note(refusedOf(account))
   await Effect.runPromise(refused.flush)
   expect(await Promise.all(["c", "d", "e"].map(errorsOf))).toEqual([2, 1, 0])
 })

@@ -1,25 +1,63 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import type { Clock, Database, PortError, RefusedRequest } from "../../core/index.ts"
+import type { Clock, Database, PortError } from "../../core/index.ts"
+import type { RefusedCall } from "./refused-calls.ts"
 
 const hourMs = 3_600_000
 
-interface Row {
-  readonly account_id: string
-  readonly mode: string
-  readonly hour: string
-  readonly key_id: string
-  readonly model: string
-  readonly endpoint: string
+export interface RefusedRequests {
+  /** Counts a request that was refused before it was a call. In memory: nonsense costs no statement. */
+  note(refused: RefusedCall): void
+  /** Counts one that a limit or the balance refused: by its code only, it is in no sum of usage. */
+  noteLimit(refused: RefusedCall): void
+  /** Writes the counts down; what can't be written is kept. */
+  readonly flush: Effect.Effect<void, PortError>
+}
+
+interface Counted {
+  readonly group: Readonly<Record<string, string>>
   requests: number
 }
 
-export interface RefusedRequests {
-  /** Counts in memory: a client that sends nonsense costs no statement. */
-  note(request: Pick<RefusedRequest, "caller" | "endpoint" | "model">): void
-  /** Writes the counts down, in one statement; what can't be written is kept. */
-  readonly flush: Effect.Effect<void, PortError>
+/** Counts rows of a table whose primary key is `columns`; its other column is `requests`. */
+const makeCounts = (
+  database: Database,
+  maxRows: number,
+  table: string,
+  columns: readonly string[],
+) => {
+  const waiting = new Map<string, Counted>()
+  const add = (counted: Counted) => {
+    const key = JSON.stringify(columns.map((column) => counted.group[column]))
+    const known = waiting.get(key)
+    if (known) known.requests += counted.requests
+    else if (waiting.size < maxRows) waiting.set(key, counted)
+  }
+  const group = sql.join(columns.map((column) => sql.ref(column)))
+  const write = (counted: readonly Counted[]) => {
+    const rows = JSON.stringify(counted.map(({ group, requests }) => ({ ...group, requests })))
+    return database.run(() =>
+      sql`
+        INSERT INTO ${sql.table(table)} AS r SELECT * FROM json_populate_recordset(NULL::${sql.table(table)}, ${rows}::json)
+        ON CONFLICT (${group}) DO UPDATE SET requests = r.requests + excluded.requests`.execute(
+        database.queries(),
+      ),
+    )
+  }
+  const flush = Effect.suspend(() => {
+    if (waiting.size === 0) return Effect.void
+    const counted = [...waiting.values()]
+    waiting.clear()
+    return write(counted).pipe(
+      Effect.asVoid,
+      Effect.tapError(() => Effect.sync(() => counted.forEach(add))),
+      Effect.uninterruptible,
+    )
+  })
+  return { add, flush }
 }
+
+const named = ["account_id", "mode", "hour", "key_id", "model", "endpoint"]
 
 /** At most `maxRows` counts wait; beyond them nothing new is counted until they are written. */
 export const makeRefusedRequests = (
@@ -27,37 +65,24 @@ export const makeRefusedRequests = (
   clock: Clock,
   maxRows: number,
 ): RefusedRequests => {
-  const waiting = new Map<string, Row>()
-  const add = (row: Row) => {
-    const { requests, ...named } = row
-    const key = JSON.stringify(Object.values(named))
-    const known = waiting.get(key)
-    if (known) known.requests += requests
-    else if (waiting.size < maxRows) waiting.set(key, row)
-  }
-  const write = (rows: readonly Row[]) =>
-    database.run(() =>
-      sql`
-        INSERT INTO ledger_refusal AS r SELECT * FROM json_populate_recordset(NULL::ledger_refusal, ${JSON.stringify(rows)}::json)
-        ON CONFLICT (account_id, mode, hour, key_id, model, endpoint) DO UPDATE
-          SET requests = r.requests + excluded.requests`.execute(database.queries()),
-    )
+  const sums = makeCounts(database, maxRows, "ledger_refusal", named)
+  const codes = makeCounts(database, maxRows, "ledger_refusal_code", [...named, "code"])
+  const groupOf = ({ account, mode, keyId, model = "", endpoint }: RefusedCall) => ({
+    account_id: account,
+    mode,
+    hour: new Date(Math.floor(clock.nowMs() / hourMs) * hourMs).toISOString(),
+    key_id: keyId,
+    model,
+    endpoint,
+  })
+  const noteLimit = (refused: RefusedCall) =>
+    codes.add({ group: { ...groupOf(refused), code: refused.code }, requests: 1 })
   return {
-    note: ({ caller, endpoint, model = "" }) => {
-      const { account, mode } = caller.tenant
-      const hour = new Date(Math.floor(clock.nowMs() / hourMs) * hourMs).toISOString()
-      const key_id = caller.keyId ?? `session:${account}`
-      add({ account_id: account, mode, hour, key_id, model, endpoint, requests: 1 })
+    noteLimit,
+    note: (refused) => {
+      sums.add({ group: groupOf(refused), requests: 1 })
+      noteLimit(refused)
     },
-    flush: Effect.suspend(() => {
-      if (waiting.size === 0) return Effect.void
-      const rows = [...waiting.values()]
-      waiting.clear()
-      return write(rows).pipe(
-        Effect.asVoid,
-        Effect.tapError(() => Effect.sync(() => rows.forEach(add))),
-        Effect.uninterruptible,
-      )
-    }),
+    flush: Effect.andThen(sums.flush, codes.flush),
   }
 }

@@ -6,6 +6,12 @@ import type {
   UsageByModel,
 } from "../../core/index.ts"
 
+const maxMessage = 300
+
+/** Shortens a message; PostgreSQL's texts can't hold some characters. */
+export const storable = (text: string): string =>
+  text.slice(0, maxMessage).replace(/[\0\ud800-\udfff]/gu, "\ufffd")
+
 const maxInt8 = 2n ** 63n - 1n
 const maxInt4 = 2 ** 31 - 1
 
@@ -88,8 +94,26 @@ const tokensOf = (usage: UsageByModel, kind: "inputTokens" | "outputTokens"): nu
   return Math.min(sum, Number.MAX_SAFE_INTEGER)
 }
 
+/** Splits a `Server-Timing`: what is counted from the request's begin is no stage. */
+const timesOf = (timing: string) => {
+  const all = timing.split(", ").map((part) => part.split(";dur="))
+  const { total, first_token, ...stages } = Object.fromEntries(
+    all.map(([name, ms]) => [name, Number(ms)]),
+  )
+  return { stages, total_ms: total, first_ms: first_token }
+}
+
 /** An element of the array that `ledger_settle` takes (type `ledger_settlement`). */
-const toSettlement = ({ id, outcome, costMicros, usage, httpStatus, evidence }: Settlement) => ({
+const toSettlement = ({
+  id,
+  outcome,
+  costMicros,
+  usage,
+  httpStatus,
+  evidence,
+  timing,
+  failure,
+}: Settlement) => ({
   id,
   outcome,
   cost_micros: int8(costMicros),
@@ -98,6 +122,8 @@ const toSettlement = ({ id, outcome, costMicros, usage, httpStatus, evidence }: 
   output_tokens: tokensOf(usage, "outputTokens"),
   http_status: httpStatus,
   ...(evidence && { evidence }),
+  ...(timing !== undefined && timesOf(timing)),
+  ...(failure && { error_code: failure.code, error_message: storable(failure.message) }),
 })
 
 /** The first settlement of each call: an id may occur once in a statement. */

@@ -46,10 +46,11 @@ it("gives an old database the functions of a new one", async () => {
     "004-refusals",
     "005-evidence",
     "006-refused-calls",
+    "007-call-outcomes",
   ])
   await run(fresh.database.migrate("billing-ledger", migrations))
   const after = await functionsOf(fresh.database)
-  expect(after).toHaveLength(13)
+  expect(after).toHaveLength(14)
   expect(await functionsOf(upgraded.database)).toEqual(after)
   expect(before).not.toEqual(after)
 })

@@ -22,7 +22,12 @@ export interface LoggedCall {
   readonly outputTokens: string
   readonly costMicros: Micros
   readonly durationMs: number | null
+  /** From the request's begin to the first token. */
+  readonly firstMs: number | null
+  /** How long each stage took, in the order in which they ended. */
+  readonly stages: Readonly<Record<string, number>> | null
   readonly batch: string | null
+  /** One of docs/errors.md; `client_closed`, `expired`. */
   readonly code: string | null
   readonly message: string | null
 }
@@ -36,6 +41,8 @@ export interface CallQuery {
   readonly model?: string | undefined
   readonly key?: string | undefined
   readonly status?: CallStatus | undefined
+  /** Calls and refusals with this error code. */
+  readonly code?: string | undefined
   /** Also calls that use no model and went well: lists, downloads, what the web app asks. */
   readonly showsFree?: boolean | undefined
 }
@@ -72,18 +79,21 @@ const statusOfCall = sql`CASE
 
 const usesModel = sql`AND NOT (model IS NULL AND state = 'settled' AND coalesce(http_status, 200) < 400)`
 
+/** Calls that ended before codes were kept have those that their state says. */
+const codeOfCall = sql`coalesce(error_code, CASE WHEN state = 'expired' THEN 'expired' WHEN http_status = 499 THEN 'client_closed' END)`
+
 const calls = (query: CallQuery) => sql`
   SELECT id::text COLLATE "C" AS id, admitted_at AS at, request_id AS "requestId", endpoint, model, key_id AS "keyId", mode, ${statusOfCall} AS status, http_status AS "httpStatus",
     input_tokens AS "inputTokens", output_tokens AS "outputTokens", cost_micros AS "costMicros",
-    (extract(epoch FROM settled_at - admitted_at) * 1000)::float8 AS "durationMs", parent_id AS batch, NULL AS code, NULL AS message
+    coalesce(total_ms, extract(epoch FROM settled_at - admitted_at) * 1000)::float8 AS "durationMs", first_ms::float8 AS "firstMs", stages, parent_id AS batch, ${codeOfCall} AS code, error_message AS message
   FROM ledger_call
-  WHERE ${where(query, sql`admitted_at`, sql`id::text`)} AND counts <> 'rpm' ${query.showsFree ? sql`` : usesModel} ${query.status === undefined ? sql`` : sql`AND ${statusOfCall} = ${query.status}`}
+  WHERE ${where(query, sql`admitted_at`, sql`id::text`)} AND counts <> 'rpm' ${query.showsFree ? sql`` : usesModel} ${query.status === undefined ? sql`` : sql`AND ${statusOfCall} = ${query.status}`} ${query.code === undefined ? sql`` : sql`AND error_code = ${query.code}`}
   ORDER BY admitted_at DESC, id::text COLLATE "C" DESC LIMIT ${query.limit}`
 
 const refused = (query: CallQuery) => sql`
-  SELECT ('refused_' || seq) COLLATE "C" AS id, at, request_id, endpoint, model, key_id, mode, 'refused', http_status, 0, 0, 0, NULL::float8, NULL, code, message
+  SELECT ('refused_' || seq) COLLATE "C" AS id, at, request_id, endpoint, model, key_id, mode, 'refused', http_status, 0, 0, 0, NULL::float8, NULL::float8, NULL::json, NULL, code, message
   FROM ledger_refused_call
-  WHERE ${where(query, sql`at`, sql`('refused_' || seq)`)}
+  WHERE ${where(query, sql`at`, sql`('refused_' || seq)`)} ${query.code === undefined ? sql`` : sql`AND code = ${query.code}`}
   ORDER BY at DESC, ('refused_' || seq) COLLATE "C" DESC LIMIT ${query.limit}`
 
 /** Newest first; each half by its own index. */

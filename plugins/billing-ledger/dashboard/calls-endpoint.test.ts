@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { apiError, type Endpoint } from "../../../core/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../../testing/postgres.ts"
@@ -110,6 +111,89 @@ describe("GET /dashboard/calls", () => {
       ledger.clock.advance(1)
     }
     expect((await list()).data).toMatchObject([{ batch_id: "batch-1" }, { batch_id: null }])
+  })
+
+  it("shows how long the stages took, and why a call failed; filters by code", async () => {
+    await ledger.spend({
+      account,
+      timing: "auth;dur=0.3, queue;dur=1.25, decode;dur=90, first_token;dur=12.34, total;dur=99.96",
+    })
+    ledger.clock.advance(1)
+    const failed = { code: "backend_error", message: `broke\0${"x".repeat(500)}` } as const
+    await ledger.spend({ account, outcome: "voided", status: 500, failure: failed })
+    ledger.clock.advance(1)
+    const busy = { code: "backend_busy", message: "try again" } as const
+    await ledger.spend({ account, outcome: "refused", status: 429, failure: busy })
+    ledger.clock.advance(1)
+    await ledger.spend({ account, status: 499 })
+    ledger.clock.advance(1)
+    refuse("r")
+    const { data } = await list()
+    expect(data.slice(1)).toMatchObject([
+      {
+        status: "failed",
+        http_status: 499,
+        error: { code: "client_closed", message: expect.stringContaining("closed") },
+        has_receipt: true,
+      },
+      { status: "refused", error: busy, has_receipt: true },
+      {
+        status: "failed",
+        http_status: 500,
+        stages_ms: null,
+        first_token_ms: null,
+        error: { code: "backend_error", message: `broke\ufffd${"x".repeat(294)}` },
+      },
+      {
+        status: "succeeded",
+        stages_ms: { auth: 0.3, queue: 1.25, decode: 90 },
+        first_token_ms: 12.3,
+        duration_ms: 100,
+        error: null,
+      },
+    ])
+    expect(await statuses({ code: "backend_error" })).toEqual(["failed"])
+    expect(await statuses({ code: "client_closed" })).toEqual(["failed"])
+    expect(await statuses({ code: "backend_busy", status: "refused" })).toEqual(["refused"])
+    expect(await statuses({ code: "invalid_request_error" })).toEqual(["refused"])
+    expect(await statuses({ code: "none" })).toEqual([])
+  })
+
+  it("says that a call expired, until it settles after all", async () => {
+    const id = await ledger.admit({ account })
+    const run = (query: ReturnType<typeof sql>) =>
+      Effect.runPromise(test.database.run(() => query.execute(test.database.queries())))
+    await run(
+      sql`SELECT ledger_settle(${JSON.stringify([{ id, outcome: "expired" }])}, ${new Date(ledger.clock.nowMs())})`,
+    )
+    expect((await list({ code: "expired" })).data).toMatchObject([
+      { id, status: "failed", error: { code: "expired" } },
+    ])
+    await ledger.settle(id, { timing: "queue;dur=3, total;dur=9" })
+    expect((await list()).data).toMatchObject([
+      { id, status: "succeeded", duration_ms: 9, stages_ms: { queue: 3 }, error: null },
+    ])
+  })
+
+  it("gives all of it as CSV, in pieces, with stages and codes", async () => {
+    const timing = "auth;dur=0.3, queue;dur=1.25, total;dur=99.96"
+    const failure = { code: "backend_timeout", message: 'too "slow", =1' } as const
+    const id = await ledger.spend({ account, timing, failure, outcome: "voided", status: 504 })
+    ledger.clock.advance(1)
+    for (let n = 0; n < 1_001; n++) {
+      await ledger.spend({ account, requestId: "=1+1" })
+      ledger.clock.advance(1)
+    }
+    const { text, headers, pieces } = await ledger.csv(calls, {}, ledger.session(account))
+    expect(headers).toMatchObject({ "content-disposition": 'attachment; filename="calls.csv"' })
+    expect(pieces).toBe(3)
+    const lines = text.split("\r\n")
+    expect(lines).toHaveLength(1_004)
+    expect(lines[0]).toMatch(/^id,created_at,.*,stages_ms,batch_id,error_code,error_message$/)
+    expect(lines[1]).toMatch(/,'=1\+1,chat\.completions,m,key_1,live,succeeded,200,2,1,4,0,,,,,$/)
+    expect(lines.at(-2)).toBe(
+      `${id},${lines.at(-2)!.split(",")[1]},req_1,chat.completions,m,key_1,live,failed,504,0,0,0,100,,auth=0.3 queue=1.25,,backend_timeout,"too ""slow"", =1"`,
+    )
   })
 
   it("pages without a gap, also where many have one time", async () => {

@@ -8,7 +8,7 @@ DECLARE
 BEGIN
   FOR late_call IN
     SELECT c.id, c.account_id, c.mode, c.key_id, c.model, c.endpoint, c.admitted_at, c.hold_micros,
-        x.cost_micros, x.usage, x.http_status, coalesce(x.input_tokens, 0) AS input_tokens,
+        x.cost_micros, x.usage, x.http_status, x.stages, x.total_ms, x.first_ms, coalesce(x.input_tokens, 0) AS input_tokens,
         coalesce(x.output_tokens, 0) AS output_tokens
       FROM unnest(items) x JOIN ledger_call c ON c.id = x.id AND c.state = 'expired'
       WHERE x.outcome = 'settled' ORDER BY c.account_id, c.id
@@ -19,6 +19,8 @@ BEGIN
     UPDATE ledger_call SET state = 'settled', late = true, cost_micros = charge,
         usage = late_call.usage, input_tokens = late_call.input_tokens,
         output_tokens = late_call.output_tokens, http_status = late_call.http_status,
+        stages = late_call.stages, total_ms = late_call.total_ms, first_ms = late_call.first_ms,
+        error_code = CASE WHEN late_call.http_status = 499 THEN 'client_closed' END,
         settled_at = clock
       WHERE id = late_call.id;
     -- its hour has counted it as an error since it expired

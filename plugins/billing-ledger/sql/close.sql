@@ -17,7 +17,10 @@ DECLARE
 BEGIN
   WITH closed AS (
     UPDATE ledger_call c SET state = x.outcome, usage = x.usage, http_status = x.http_status,
-        evidence = x.evidence,
+        evidence = x.evidence, stages = x.stages, total_ms = x.total_ms, first_ms = x.first_ms,
+        error_code = CASE WHEN x.outcome = 'expired' THEN 'expired'
+          WHEN x.http_status = 499 THEN 'client_closed' ELSE x.error_code END,
+        error_message = x.error_message,
         settled_at = clock,
         cost_micros = CASE WHEN x.outcome = 'settled'
           THEN least(greatest(x.cost_micros, 0), c.hold_micros) ELSE 0 END,
@@ -70,6 +73,16 @@ BEGIN
           input_tokens = u.input_tokens + excluded.input_tokens,
           output_tokens = u.output_tokens + excluded.output_tokens,
           cost_micros = u.cost_micros + excluded.cost_micros
+  ), latencies AS (
+    INSERT INTO ledger_latency AS l (account_id, mode, day, model, bucket, totals, firsts)
+      SELECT account_id, mode, (admitted_at AT TIME ZONE 'UTC')::date, model, ledger_bucket(v.ms),
+          sum(v.total), sum(v.first)
+        FROM closed CROSS JOIN LATERAL (VALUES (total_ms, 1, 0), (first_ms, 0, 1)) v (ms, total, first)
+        WHERE v.ms IS NOT NULL AND state = 'settled' AND http_status < 400 AND counts = 'all'
+          AND model IS NOT NULL
+        GROUP BY 1, 2, 3, 4, 5
+      ON CONFLICT (account_id, mode, day, model, bucket) DO UPDATE
+        SET totals = l.totals + excluded.totals, firsts = l.firsts + excluded.firsts
   )
   SELECT count(*) INTO ended FROM closed;
   RETURN ended;

@@ -34,6 +34,8 @@ export interface Spent {
   readonly status?: number
   readonly counts?: AdmitRequest["counts"]
   readonly parent?: string
+  readonly timing?: Settlement["timing"]
+  readonly failure?: Settlement["failure"]
 }
 
 /** The real ledger on a real database, with its endpoints behind the real call path. */
@@ -123,12 +125,15 @@ export const openTestLedger = async (
       usage = { inputTokens: 2, outputTokens: 1 },
       outcome = "settled",
       status = 200,
+      timing,
+      failure,
     }: Spent = {},
   ) => {
     const used = { [model]: usageOf(usage) }
     const costMicros = costOf(() => perToken, used, mode === "test" ? 0 : 1)
+    const told = { ...(timing !== undefined && { timing }), ...(failure && { failure }) }
     await Effect.runPromise(
-      billing.settle([{ id, outcome, costMicros, usage: used, httpStatus: status }]),
+      billing.settle([{ id, outcome, costMicros, usage: used, httpStatus: status, ...told }]),
     )
     return id
   }
