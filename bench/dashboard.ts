@@ -9,6 +9,10 @@ import {
 } from "../core/index.ts"
 import { callsEndpoint } from "../plugins/billing-ledger/dashboard/calls-endpoint.ts"
 import { ledgerEndpoint } from "../plugins/billing-ledger/dashboard/ledger-endpoint.ts"
+import {
+  errorsEndpoint,
+  latencyEndpoint,
+} from "../plugins/billing-ledger/dashboard/timeline-endpoints.ts"
 import { usageEndpoint } from "../plugins/billing-ledger/dashboard/usage-endpoint.ts"
 import { migrations } from "../plugins/billing-ledger/migrations.ts"
 import { verifyLedger } from "../plugins/billing-ledger/proof/verify.ts"
@@ -76,6 +80,16 @@ const seed = async (database: Database, account: string, n: number, spanMs: numb
   )
   await run(
     database,
+    sql`WITH measured AS (
+        SELECT (admitted_at AT TIME ZONE 'UTC')::date AS day, model, ledger_bucket(total_ms) AS total, ledger_bucket(first_ms) AS first, count(*) AS n
+        FROM ledger_call WHERE account_id = ${account} AND http_status < 400 GROUP BY 1, 2, 3, 4
+      )
+      INSERT INTO ledger_latency SELECT ${account}, 'live', day, model, bucket, sum(totals), sum(firsts) FROM (
+        SELECT day, model, total AS bucket, n AS totals, 0 AS firsts FROM measured UNION ALL SELECT day, model, first, 0, n FROM measured
+      ) m GROUP BY day, model, bucket`,
+  )
+  await run(
+    database,
     sql`INSERT INTO ledger_account (account_id, balance_micros) VALUES (${account}, ${String(grant - BigInt(n) * 500n)}::bigint)`,
   )
 }
@@ -101,11 +115,13 @@ const openReports = (database: Database) => {
     flushRefused: Effect.void,
     drained: Effect.void,
   })
-  const [usage, entries, receipt, log] = [
+  const [usage, entries, receipt, log, latency, errors] = [
     usageEndpoint(started),
     ledgerEndpoint(started),
     sessionReceiptEndpoint(started),
     callsEndpoint(started),
+    latencyEndpoint(started),
+    errorsEndpoint(started),
   ]
   const session = (account: string): Caller => ({
     tenant: { account, mode: "live" },
@@ -144,6 +160,8 @@ const openReports = (database: Database) => {
     usage: (account: string, query: Record<string, string> = {}) => ask(usage, account, query),
     entries: (account: string, query: Record<string, string> = {}) => ask(entries, account, query),
     calls: (account: string, query: Record<string, string> = {}) => ask(log, account, query),
+    latency: (account: string, query: Record<string, string> = {}) => ask(latency, account, query),
+    errors: (account: string, query: Record<string, string> = {}) => ask(errors, account, query),
     receipt: (account: string, call_id: string) => ask(receipt, account, {}, { call_id }),
   }
 }
@@ -192,7 +210,18 @@ const questionsOf = async (
     "calls, the failed ones": () => reports.calls("year", { status: "failed", limit: "50" }),
     "calls, refused ones, of which there are none": () =>
       reports.calls("year", { status: "refused", limit: "50" }),
+    "calls, of one error code": () => reports.calls("year", { code: "backend_error", limit: "50" }),
+    "calls, of a code that there is none": () =>
+      reports.calls("year", { code: "none", limit: "50" }),
     "calls, a model that had none": () => reports.calls("year", { model: "none", limit: "50" }),
+    "latency, 30 days": () => reports.latency("year"),
+    "latency, a year": () => reports.latency("year", year),
+    "latency, a year, one model": () => reports.latency("year", { ...year, model: "model-1" }),
+    "latency, 48 h by the hour": () =>
+      reports.latency("year", { step: "hour", from: secondsOf(lastMs - 2 * dayMs) }),
+    "latency by the hour, 300,000 calls": () =>
+      reports.latency("burst", { step: "hour", from: secondsOf(lastMs - dayMs) }),
+    "errors, a year: 6,000 calls": () => reports.errors("year", year),
     receipt: () => reports.receipt("year", middle.json.data[0]?.call_id ?? ""),
   }
 }
@@ -205,7 +234,7 @@ try {
   await seed(database, "year", calls, 365 * dayMs)
   await seed(database, "burst", calls, 2 * hourMs)
   for (let i = 0; i < 5; i++) await seed(database, `other-${i}`, 20_000, 90 * dayMs)
-  for (const table of ["ledger_call", "ledger_usage", "ledger_transfer"])
+  for (const table of ["ledger_call", "ledger_usage", "ledger_transfer", "ledger_latency"])
     await run(database, sql`VACUUM ANALYZE ${sql.table(table)}`)
   const { rows } = await run(
     database,

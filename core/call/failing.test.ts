@@ -26,7 +26,11 @@ describe("a call that fails", () => {
     expect(last()).toMatchObject({
       state: "voided",
       costMicros: 0n,
-      settlement: { httpStatus: 500 },
+      settlement: {
+        httpStatus: 500,
+        failure: { code: "backend_error", message: "The model failed; retry once." },
+        timing: expect.stringMatching(/^plan;dur=.*, hold;dur=.*, total;dur=/),
+      },
     })
     expect(await balance()).toEqual({ balanceMicros: startMicros, heldMicros: 0n })
   })
@@ -34,7 +38,10 @@ describe("a call that fails", () => {
   it("because the backend is busy is given back whole", async () => {
     const busy: Answering = () => Effect.fail(apiError("backend_busy"))
     expect(await calls.fixture.ask(endpoint(busy), { n: 1 })).toMatchObject({ status: 429 })
-    expect(last()).toMatchObject({ state: "refused" })
+    expect(last()).toMatchObject({
+      state: "refused",
+      settlement: { failure: { code: "backend_busy" } },
+    })
     expect(await calls.fixture.ask(endpoint(whole(1)), { n: 1 })).toMatchObject({
       headers: { "x-ratelimit-remaining-requests": "59" },
     })
@@ -46,7 +53,10 @@ describe("a call that fails", () => {
       status: 500,
       json: { code: "internal_error", message: expect.not.stringContaining("secret") },
     })
-    expect(last()).toMatchObject({ state: "voided" })
+    expect(last()).toMatchObject({
+      state: "voided",
+      settlement: { failure: { message: expect.not.stringContaining("secret") } },
+    })
     expect(calls.fixture.log.lines).toMatchObject([
       {
         level: "error",
@@ -116,6 +126,6 @@ it("a whole call that is cut pays what was metered", async () => {
   expect(last()).toMatchObject({
     state: "settled",
     costMicros: inputMicros + 42_000n,
-    settlement: { httpStatus: 499 },
+    settlement: { httpStatus: 499, timing: expect.stringContaining("first_token;dur=") },
   })
 })

@@ -46,3 +46,16 @@ it("knows when each stage began and ended: parts are one stage", () => {
     ["decode", { startMs: 1_025, endMs: 1_040, durationMs: 10 }],
   ])
 })
+
+it("says when the first token came, once, since the request began", () => {
+  const clock = fakeClock()
+  const meter = makeMeter(clock)
+  meter.meter("m", usageOf({ inputTokens: 5 }))
+  clock.advance(12)
+  meter.meter("m", usageOf({ inputTokens: 5, outputTokens: 1 }))
+  clock.advance(8)
+  meter.meter("m", usageOf({ inputTokens: 5, outputTokens: 2 }))
+  meter.time("decode", 8)
+  expect(meter.serverTiming()).toBe("decode;dur=8, first_token;dur=12, total;dur=20")
+  expect([...meter.stages().keys()]).toEqual(["decode"])
+})

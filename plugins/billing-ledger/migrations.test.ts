@@ -15,7 +15,7 @@ const digestOf = (file: string): string =>
 const installed: Readonly<Record<string, readonly [keyof typeof migrations, string]>> = {
   "adjust.sql": ["003-functions", "017ce403c6da"],
   "admit.sql": ["003-functions", "50e1d93f0c08"],
-  "call-outcomes.sql": ["007-call-outcomes", "e39c801ad2d8"],
+  "call-outcomes.sql": ["007-call-outcomes", "96a2021e92c5"],
   "calendar.sql": ["003-functions", "5b577e9cbe69"],
   "close-late.sql": ["007-call-outcomes", "7ae2be3593a0"],
   "close.sql": ["007-call-outcomes", "0cb2ffc420bd"],

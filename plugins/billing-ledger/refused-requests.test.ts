@@ -1,4 +1,5 @@
 import { Effect, Exit } from "effect"
+import { sql } from "kysely"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { PortError } from "../../core/index.ts"
 import { fakeClock } from "../../testing/index.ts"
@@ -68,4 +69,24 @@ it("is bounded: beyond its rows it counts only what it knows", async () => {
   for (const account of ["c", "d", "e", "c"]) refused.note(refusedOf(account))
   await Effect.runPromise(refused.flush)
   expect(await Promise.all(["c", "d", "e"].map(errorsOf))).toEqual([2, 1, 0])
+})
+
+it("counts refusals by code, and those of limits only there", async () => {
+  const refused = makeRefusedRequests(test.database, clock, 10)
+  refused.note(refusedOf("f"))
+  refused.noteLimit(refusedOf("f", { httpStatus: 429, code: "rate_limit_error" }))
+  refused.noteLimit(refusedOf("f", { httpStatus: 429, code: "rate_limit_error" }))
+  await Effect.runPromise(refused.flush)
+  expect(await errorsOf("f")).toBe(1)
+  const { rows } = await Effect.runPromise(
+    test.database.run(() =>
+      sql`SELECT code, requests FROM ledger_refusal_code WHERE account_id = 'f' ORDER BY code`.execute(
+        test.database.queries(),
+      ),
+    ),
+  )
+  expect(rows).toEqual([
+    { code: "invalid_request_error", requests: 1n },
+    { code: "rate_limit_error", requests: 2n },
+  ])
 })

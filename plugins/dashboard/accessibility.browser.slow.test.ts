@@ -93,6 +93,19 @@ describe.skipIf(!installedChromium)(
         .evaluateAll((all) => all.map((a) => a.getAttribute("href")))
       expect(links.length).toBeGreaterThan(5)
       for (const link of links) await visit(link!.slice(1))
+      await go(page, "calls")
+      await page.locator("button.took").click()
+      found.push(...(await faults(page, "calls, with stages")))
+      const receipt = await page.locator("a[href^='#receipt/']").first().getAttribute("href")
+      await visit(receipt!.slice(1))
+      await visit("receipt/unknown")
+      await go(page, "usage")
+      for (const measure of ["latency", "codes"]) {
+        await page.locator("select:has(option[value=latency])").selectOption(measure)
+        await page.locator(measure === "latency" ? ".canvas canvas" : ".canvas").waitFor()
+        await settled(page)
+        found.push(...(await faults(page, `usage, ${measure}`)))
+      }
       await go(page, "playground")
       const tabs = await page
         .locator(".tabs a")

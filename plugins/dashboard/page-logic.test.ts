@@ -6,7 +6,7 @@ import { webModule } from "./testing/web-module.ts"
 const { takeMailToken, routeOf } = await webModule("route.js")
 const { seriesOf, stackOf } = await webModule("parts/chart-data.js")
 const { eventsOf } = await webModule("events.js")
-const { daysBetween, exactMoney, money } = await webModule("format.js")
+const { day, daysBetween, duration, exactMoney, hoursBetween, money } = await webModule("format.js")
 const { limitsOf } = await webModule("views/key-form.js")
 
 describe("a mailed link", () => {
@@ -156,4 +156,24 @@ it("limits that are left empty are not sent", () => {
       ...{ "limits.body_mb": "2", name: "x" },
     }),
   ).toEqual({ rpm: 5, monthly_cap_idr: 0.5, body_mb: 2 })
+})
+
+it.each([
+  [0.84, "0.8 ms", "0,8 ms"],
+  [292.4, "292 ms", "292 ms"],
+  [1_250, "1.3 s", "1,3 s"],
+  [61_000, "61 s", "61 s"],
+])("%s ms are written shortly", (ms, english, indonesian) => {
+  expect(["en", "id"].map((language) => duration(ms, language))).toEqual([english, indonesian])
+})
+
+it("hours of days are steps of a chart, too", () => {
+  const hours = hoursBetween("2026-01-31", "2026-02-01")
+  expect([hours.length, hours[5], hours.at(-1)]).toEqual([
+    48,
+    "2026-01-31T05:00Z",
+    "2026-02-01T23:00Z",
+  ])
+  expect(day(hours[5], "en")).toMatch(/31 Jan.*05:00/)
+  expect(day("2026-01-31", "en")).toBe("31 Jan")
 })

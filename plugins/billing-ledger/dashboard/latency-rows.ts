@@ -34,22 +34,41 @@ const days = (query: TimelineQuery) => sql<LatencyRow>`
     AND day < ${new Date(query.toMs)}::timestamptz AT TIME ZONE 'UTC' ${ofModel(query)}
   GROUP BY day, bucket ORDER BY day, bucket`
 
+interface HourRow {
+  readonly at: number
+  readonly total: number
+  readonly first: number | null
+  readonly calls: number
+}
+
 /** Hours are few, so they are read from the calls. */
-const hours = (query: TimelineQuery) => sql<LatencyRow>`
-  SELECT extract(epoch FROM ledger_hour(admitted_at))::float8 AS at, ledger_bucket(v.ms) AS bucket, sum(v.total)::float8 AS totals, sum(v.first)::float8 AS firsts
-  FROM ledger_call CROSS JOIN LATERAL (VALUES (total_ms, 1, 0), (first_ms, 0, 1)) v (ms, total, first)
-  WHERE account_id = ${query.account} AND mode = ${query.mode} AND admitted_at >= ${new Date(query.fromMs)} AND admitted_at < ${new Date(query.toMs)}
-    AND v.ms IS NOT NULL AND state = 'settled' AND http_status < 400 AND counts = 'all' AND ${query.model === undefined ? sql`model IS NOT NULL` : sql`model = ${query.model}`}
-  GROUP BY 1, 2 ORDER BY 1, 2`
+const hours = (query: TimelineQuery) => sql<HourRow>`
+  SELECT extract(epoch FROM hour)::float8 AS at, total, first, calls FROM (
+    SELECT ledger_hour(admitted_at) AS hour, ledger_bucket(total_ms) AS total, ledger_bucket(first_ms) AS first, count(*)::float8 AS calls
+    FROM ledger_call
+    WHERE account_id = ${query.account} AND mode = ${query.mode} AND admitted_at >= ${new Date(query.fromMs)} AND admitted_at < ${new Date(query.toMs)}
+      AND total_ms IS NOT NULL AND state = 'settled' AND http_status < 400 AND counts = 'all' AND ${query.model === undefined ? sql`model IS NOT NULL` : sql`model = ${query.model}`}
+    GROUP BY 1, 2, 3
+  ) h ORDER BY hour`
+
+const toRows = ({ at, total, first, calls }: HourRow): readonly LatencyRow[] => [
+  { at, bucket: total, totals: calls, firsts: 0 },
+  ...(first === null ? [] : [{ at, bucket: first, totals: 0, firsts: calls }]),
+]
 
 export const readLatency = (
   database: Database,
   query: TimelineQuery,
 ): Effect.Effect<readonly LatencyRow[], PortError> =>
-  Effect.map(
-    database.run(() => (query.step === "day" ? days : hours)(query).execute(database.queries())),
-    ({ rows }) => rows,
-  )
+  query.step === "day"
+    ? Effect.map(
+        database.run(() => days(query).execute(database.queries())),
+        ({ rows }) => rows,
+      )
+    : Effect.map(
+        database.run(() => hours(query).execute(database.queries())),
+        ({ rows }) => rows.flatMap(toRows),
+      )
 
 export interface Percentiles {
   readonly median: number

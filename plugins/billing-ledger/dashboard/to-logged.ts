@@ -30,7 +30,7 @@ export const LoggedCallReply = Schema.Struct({
   has_receipt: Schema.Boolean,
   error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String })).annotate({
     description:
-      "What the client was told; `client_closed`: it left; `expired`: the server that ran the call went away.",
+      "What the client was given; `client_closed`: it left; `expired`: the server that ran the call went away.",
   }),
 }).annotate({ identifier: "LoggedCall" })
 

@@ -9,7 +9,7 @@ ALTER TABLE ledger_call ADD COLUMN stages json, ADD COLUMN total_ms real, ADD CO
 
 -- Durations in steps of a fifth: bucket n begins at 1.2 ^ n ms, so its middle is 10 % off at most.
 CREATE FUNCTION ledger_bucket(ms double precision) RETURNS smallint LANGUAGE sql IMMUTABLE AS $$
-  SELECT floor(ln(greatest(ms, 0.1)) / ln(1.2::double precision))::smallint
+  SELECT floor(ln(CASE WHEN ms < 0.1 THEN 0.1 ELSE ms END) / ln(1.2::double precision))::smallint
 $$;
 
 -- How many calls of a day took so long, whole (`totals`) and to the first token (`firsts`): those that

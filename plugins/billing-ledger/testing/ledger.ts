@@ -131,9 +131,9 @@ export const openTestLedger = async (
   ) => {
     const used = { [model]: usageOf(usage) }
     const costMicros = costOf(() => perToken, used, mode === "test" ? 0 : 1)
-    const told = { ...(timing !== undefined && { timing }), ...(failure && { failure }) }
+    const outcomes = { ...(timing !== undefined && { timing }), ...(failure && { failure }) }
     await Effect.runPromise(
-      billing.settle([{ id, outcome, costMicros, usage: used, httpStatus: status, ...told }]),
+      billing.settle([{ id, outcome, costMicros, usage: used, httpStatus: status, ...outcomes }]),
     )
     return id
   }

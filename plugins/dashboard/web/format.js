@@ -43,6 +43,13 @@ export const clock = (seconds, language) => {
 export const countdown = (seconds) =>
   `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`
 
+/** Formats a time that something took. */
+export const duration = (ms, language) => {
+  if (ms >= 10_000) return `${numbered(ms / 1000, language, 0, 0)} s`
+  if (ms >= 1_000) return `${numbered(ms / 1000, language, 1, 1)} s`
+  return `${numbered(ms, language, 0, ms < 10 ? 1 : 0)} ms`
+}
+
 /** Formats a part of a whole, from 0 to 1. */
 export const percent = (part, language) =>
   new Intl.NumberFormat(localeOf(language), { style: "percent" }).format(part)
@@ -70,18 +77,25 @@ export const moment = (seconds, language) =>
     seconds * 1000,
   )
 
-/** Formats a day in UTC, as the ledger has it. */
+/** Formats a day in UTC, as the ledger has it, or an hour of one (`2026-01-31T05:00Z`). */
 export const day = (text, language) =>
   new Intl.DateTimeFormat(localeOf(language), {
     day: "numeric",
     month: "short",
     timeZone: "UTC",
+    ...(text.includes("T") && { hour: "2-digit", minute: "2-digit" }),
   }).format(Date.parse(text))
 
 export const dayMs = 86_400_000
 
 /** Converts Unix ms to `2026-01-31`, in UTC. */
 export const dayText = (ms) => new Date(ms).toISOString().slice(0, 10)
+
+/** Returns all hours of the days from `first` to `last`, as `2026-01-31T05:00Z`. */
+export const hoursBetween = (first, last) =>
+  daysBetween(first, last).flatMap((text) =>
+    Array.from({ length: 24 }, (_, hour) => `${text}T${String(hour).padStart(2, "0")}:00Z`),
+  )
 
 /** Returns all days from `first` to `last`, both included. */
 export const daysBetween = (first, last) => {

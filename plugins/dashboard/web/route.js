@@ -20,8 +20,8 @@ export const takeMailToken = (location, history) => {
 
 export const routeOf = (hash) => /^#?([a-z-]*)/.exec(hash)[1]
 
-/** The part of a page that the route names: `rerank` in `#playground/rerank`, or "". */
-export const partOf = (hash) => /^#[a-z-]+\/([a-z-]*)/.exec(hash)?.[1] ?? ""
+/** The part of a page that the route names: `rerank` in `#playground/rerank`, an id in `#receipt/ID`, or "". */
+export const partOf = (hash) => /^#[a-z-]+\/([a-z0-9-]*)/.exec(hash)?.[1] ?? ""
 
 const useHash = (read) => {
   const [value, set] = useState(read(location.hash))

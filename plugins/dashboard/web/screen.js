@@ -19,6 +19,7 @@ import { Knowledge } from "./views/knowledge.js"
 import { Ledger } from "./views/ledger.js"
 import { Overview } from "./views/overview.js"
 import { Playground } from "./views/play.js"
+import { Receipt } from "./views/receipt.js"
 import { Reset } from "./views/reset.js"
 import { Schemas } from "./views/schemas.js"
 import { SignIn } from "./views/sign-in.js"
@@ -46,13 +47,15 @@ const inside = {
   account: Account,
 }
 
+/** Pages of one object, which lists lead to. */
+const unlisted = { receipt: Receipt }
+
 const routesOf = (isAdmin) => [...Object.keys(inside), ...(isAdmin ? ["admin"] : [])]
-const viewOf = (route, isAdmin) =>
-  route === "admin" && isAdmin
-    ? ["admin", Admin]
-    : route in inside
-      ? [route, inside[route]]
-      : ["overview", Overview]
+const viewOf = (route, isAdmin) => {
+  if (route === "admin" && isAdmin) return ["admin", Admin]
+  if (route in unlisted) return [route, unlisted[route]]
+  return route in inside ? [route, inside[route]] : ["overview", Overview]
+}
 
 /** The session's account, loaded with each view, and again whenever the server says that it changed. */
 const useAccount = (route) => {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks"
 import { useText } from "../app.js"
-import { count, day, decimal } from "../format.js"
+import { count, day, decimal, duration } from "../format.js"
 import { html } from "../html.js"
 import { Amount } from "./amount.js"
 import { stackOf } from "./chart-data.js"
@@ -24,21 +24,44 @@ const coloursOf = (element) => {
 const shortly = {
   money: (value, language) => `Rp\u00a0${decimal(value, language)}`,
   count: decimal,
+  ms: duration,
 }
 
 const Value = ({ unit, value }) => {
   const { language } = useText()
+  if (value === null) return "–"
+  if (unit === "ms") return duration(value, language)
   return unit === "money" ? html`<${Amount} value=${value} />` : count(value, language)
 }
 
-const optionsOf = ({ uPlot, width, colours, series, days, language, unit }) => {
+/** The highest sum of a stack is drawn first, so that the ones in front of it leave its own part visible. */
+const barsOf = ({ uPlot, colours, series }) => {
+  const paths = uPlot.paths.bars({ size: [0.75, 48], gap: 1 })
+  return series
+    .map(({ label }, at) => {
+      const colour = colours.series[at]
+      return { label, paths, fill: colour, stroke: colour, width: 0, points: { show: false } }
+    })
+    .reverse()
+}
+
+/** Days without a value are left out of a line, so each value has a point of its own. */
+const linesOf = ({ colours, series }) =>
+  series.map(({ label }, at) => ({
+    label,
+    stroke: colours.series[at],
+    width: 2,
+    points: { show: true, size: 5, fill: colours.series[at] },
+  }))
+
+const optionsOf = ({ uPlot, width, colours, series, days, language, unit, isLines }) => {
   const axis = {
     stroke: colours.text,
     grid: { stroke: colours.line, width: 1 },
     ticks: { stroke: colours.line, width: 1 },
     font: "12px system-ui",
   }
-  const bars = uPlot.paths.bars({ size: [0.75, 48], gap: 1 })
+  const isHourly = days[0]?.includes("T")
   return {
     width,
     height,
@@ -56,8 +79,9 @@ const optionsOf = ({ uPlot, width, colours, series, days, language, unit }) => {
           at.map((index) =>
             Number.isInteger(index) && days[index] ? day(days[index], language) : "",
           ),
-        space: 64,
-        incrs: [1, 2, 5, 7, 10, 14, 30, 60],
+        ...(isHourly
+          ? { space: 104, incrs: [3, 6, 12, 24] }
+          : { space: 64, incrs: [1, 2, 5, 7, 10, 14, 30, 60] }),
       },
       {
         ...axis,
@@ -65,24 +89,11 @@ const optionsOf = ({ uPlot, width, colours, series, days, language, unit }) => {
         size: 76,
       },
     ],
-    // the highest sum is drawn first, so that the ones in front of it leave its own part visible
-    series: [
-      {},
-      ...series
-        .map(({ label }, at) => ({
-          label,
-          paths: bars,
-          fill: colours.series[at],
-          stroke: colours.series[at],
-          width: 0,
-          points: { show: false },
-        }))
-        .reverse(),
-    ],
+    series: [{}, ...(isLines ? linesOf : barsOf)({ uPlot, colours, series })],
   }
 }
 
-const draw = async (element, { series, days, language, unit, onDay }) => {
+const draw = async (element, { series, days, language, unit, isLines, onDay }) => {
   const { default: uPlot } = await import("uplot")
   const options = optionsOf({
     uPlot,
@@ -92,16 +103,18 @@ const draw = async (element, { series, days, language, unit, onDay }) => {
     days,
     language,
     unit,
+    isLines,
   })
+  const values = isLines ? series.map((one) => one.values) : stackOf(series).reverse()
   const plot = new uPlot(
     { ...options, hooks: { setCursor: [({ cursor }) => onDay(cursor.idx ?? undefined)] } },
-    [days.map((_, at) => at), ...stackOf(series).reverse()],
+    [days.map((_, at) => at), ...values],
     element,
   )
   return plot
 }
 
-const useDrawing = (frame, { series, days, language, unit, onDay }) => {
+const useDrawing = (frame, { series, days, language, unit, isLines, onDay }) => {
   useEffect(() => {
     const element = frame.current
     const dark = matchMedia("(prefers-color-scheme: dark)")
@@ -109,7 +122,7 @@ const useDrawing = (frame, { series, days, language, unit, onDay }) => {
     let round = 0
     const redraw = async () => {
       const mine = ++round
-      const next = await draw(element, { series, days, language, unit, onDay })
+      const next = await draw(element, { series, days, language, unit, isLines, onDay })
       if (mine !== round) return next.destroy()
       plot?.destroy()
       plot = next
@@ -124,7 +137,7 @@ const useDrawing = (frame, { series, days, language, unit, onDay }) => {
       dark.removeEventListener("change", redraw)
       plot?.destroy()
     }
-  }, [series, days, language, unit])
+  }, [series, days, language, unit, isLines])
 }
 
 const DayTable = ({ caption, series, days, unit }) => {
@@ -144,14 +157,21 @@ const DayTable = ({ caption, series, days, unit }) => {
   return html`<details><summary>${t("chart.table")}</summary><${Table} caption=${caption} columns=${columns} rows=${spent.reverse()} /></details>`
 }
 
-/** Values per day, stacked; `unit`: money or count. The legend shows the day under the pointer, or else the sums; a table has the same values unless the page has one already. */
-export const Chart = ({ caption, series, days, unit = "money", isTabled = true }) => {
+/** Values per day (or hour), stacked, or with `isLines` as lines whose series say what is so of `all` days; `unit`: money, count or ms. The legend shows the day under the pointer, or else the sums; a table has the same values unless the page has one already. */
+export const Chart = ({
+  caption,
+  series,
+  days,
+  unit = "money",
+  isLines = false,
+  isTabled = true,
+}) => {
   const { t, language } = useText()
   const frame = useRef()
   const [at, onDay] = useState(undefined)
-  useDrawing(frame, { series, days, language, unit, onDay })
-  const shown = ({ values }) =>
-    at === undefined ? values.reduce((sum, value) => sum + value, 0) : values[at]
+  useDrawing(frame, { series, days, language, unit, isLines, onDay })
+  const shown = ({ values, all }) =>
+    at === undefined ? (all ?? values.reduce((sum, value) => sum + value, 0)) : values[at]
   return html`<figure class="chart">
     <div ref=${frame} class="canvas" role="img" aria-label=${caption}></div>
     <ul class="legend">

@@ -8,7 +8,7 @@ import { useLoad } from "../parts/load.js"
 import { More } from "../parts/more.js"
 import { Loading, ProblemNotice } from "../parts/notice.js"
 import { Table } from "../parts/table.js"
-import { callColumns } from "./calls.js"
+import { CallDetail, callColumns } from "./calls.js"
 import { UsageTable } from "./usage-table.js"
 
 const keyColumns = (t) => [
@@ -75,10 +75,13 @@ const Usage = ({ account, keyNames }) => {
 const Calls = ({ account, keyNames }) => {
   const { t, language } = useText()
   const list = useList("/dashboard/calls", { account: account.id })
-  const columns = callColumns(t, language, keyNames).filter(({ key }) => key !== "receipt")
+  const [opened, open] = useState(undefined)
+  const shown = { t, language, keys: keyNames, opened, open }
+  const columns = callColumns(shown).filter(({ key }) => key !== "receipt")
+  const detail = (call) => call.id === opened && html`<${CallDetail} call=${call} />`
   return html`
     ${list.items?.length === 0 && html`<p class="quiet" role="status">${t("accountCalls.none")}</p>`}
-    ${list.items?.length > 0 && html`<${Table} caption=${t("nav.calls")} columns=${columns} rows=${list.items} />`}
+    ${list.items?.length > 0 && html`<${Table} caption=${t("nav.calls")} columns=${columns} rows=${list.items} detail=${detail} />`}
     <${More} list=${list} />
   `
 }

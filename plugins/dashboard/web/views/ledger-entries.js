@@ -56,7 +56,7 @@ const columnsOf = (t, receipt) => [
     cell: ({ call_id, type }) =>
       type === "charge" &&
       call_id &&
-      html`<${Button} look="link" busy=${receipt.busy === call_id} aria-label=${t("receipt.of", { id: call_id })} onClick=${() => receipt.save(call_id)}>${t("receipt.save")}<//>`,
+      html`<a href=${`#receipt/${call_id}`} aria-label=${t("receipt.show.of", { id: call_id })}>${t("receipt.show")}</a> <${Button} look="link" busy=${receipt.busy === call_id} aria-label=${t("receipt.of", { id: call_id })} onClick=${() => receipt.save(call_id)}>${t("receipt.save")}<//>`,
   },
 ]
 

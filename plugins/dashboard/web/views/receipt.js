@@ -3,10 +3,12 @@ import { saveReply } from "../download.js"
 import { count, moment } from "../format.js"
 import { html } from "../html.js"
 import { Button } from "../parts/button.js"
-import { Dialog } from "../parts/dialog.js"
 import { useLoad } from "../parts/load.js"
 import { Loading, Notice, ProblemNotice } from "../parts/notice.js"
+import { usePart } from "../route.js"
 import { readJws, verifyReceipt } from "../verify-receipt.js"
+
+const pathOf = (id) => `/dashboard/receipts/${encodeURIComponent(id)}`
 
 const kinds = { right: "good", wrong: "bad", unknown: "bad", unable: "warn" }
 
@@ -28,28 +30,52 @@ const factsOf = (t, language, receipt) =>
     ),
   ].map(([name, value]) => [name.includes(": ") ? name : t(name), value])
 
-const Shown = ({ jws, verdict }) => {
+const Shown = ({ id, jws, verdict }) => {
   const { t, language } = useText()
+  const { api } = useApp()
   const { header, payload } = readJws(jws)
-  return html`<${Notice} kind=${kinds[verdict]}>${t(`receipt.${verdict}`, { kid: header.kid })}<//>
-    <dl class="facts tall">${factsOf(t, language, payload).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-    <details><summary>${t("receipt.whole")}</summary><pre class="code" tabindex="0" aria-label=${t("receipt.whole")}>${JSON.stringify(payload, null, 2)}</pre></details>`
+  const save = async () => saveReply(await api.send("GET", pathOf(id)), `receipt-${id}.json`)
+  return html`<section class="card" aria-label=${t("nav.receipt")}>
+      <${Notice} kind=${kinds[verdict]}>${t(`receipt.${verdict}`, { kid: header.kid })}<//>
+      <dl class="facts tall">${factsOf(t, language, payload).map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+      <details><summary>${t("receipt.whole")}</summary><pre class="code" tabindex="0" aria-label=${t("receipt.whole")}>${JSON.stringify(payload, null, 2)}</pre></details>
+      <div class="actions"><${Button} look="main" onClick=${save}>${t("receipt.saveJson")}<//></div>
+    </section>
+    <section class="card"><h2>${t("receipt.proves")}</h2>
+      <p>${t("receipt.proves.signed")}</p>
+      <p>${t(payload.evidence ? "receipt.proves.evidence" : "receipt.proves.plain")}</p>
+      <p>${t("receipt.proves.check")} <a href="/.well-known/jwks.json">jwks.json</a></p>
+    </section>`
 }
 
-/** A receipt in words, verified in this browser with the server's published keys. */
-export const Receipt = ({ id, onClose }) => {
+/** Why there is no receipt to show. */
+const Missing = ({ id, problem }) => {
   const { t } = useText()
+  const isUnknown = problem.status === 404 || problem.status === 409
+  return html`<section class="card">
+    ${isUnknown ? html`<${Notice} kind="bad">${t(problem.status === 404 ? "receipt.none" : "receipt.early", { id })}<//>` : html`<${ProblemNotice} problem=${problem} />`}
+    <p><a href="#calls">${t("receipt.back")}</a></p>
+  </section>`
+}
+
+/** One call's receipt at its own address, verified in this browser with the server's published keys. */
+const OneReceipt = ({ id }) => {
   const { api } = useApp()
-  const path = `/dashboard/receipts/${encodeURIComponent(id)}`
   const load = async () => {
-    const [{ jws }, keys] = await Promise.all([api.get(path), api.get("/.well-known/jwks.json")])
+    const [{ jws }, keys] = await Promise.all([
+      api.get(pathOf(id)),
+      api.get("/.well-known/jwks.json"),
+    ])
     return { jws, verdict: await verifyReceipt(jws, keys) }
   }
-  const { data, problem } = useLoad(load, [id])
-  const save = async () => saveReply(await api.send("GET", path), `receipt-${id}.json`)
-  return html`<${Dialog} title=${t("receipt")} onClose=${onClose}>
-    <${ProblemNotice} problem=${problem} />
-    ${data ? html`<${Shown} ...${data} />` : !problem && html`<${Loading} />`}
-    <div class="actions"><${Button} onClick=${save}>${t("receipt.save")}<//><${Button} onClick=${onClose}>${t("close")}<//></div>
-  <//>`
+  const { data, problem } = useLoad(load, [])
+  if (problem) return html`<${Missing} id=${id} problem=${problem} />`
+  return data ? html`<${Shown} id=${id} ...${data} />` : html`<${Loading} />`
+}
+
+export const Receipt = () => {
+  const { t } = useText()
+  const id = usePart()
+  return html`<div class="head"><h1>${t("nav.receipt")}</h1></div>
+    <${OneReceipt} key=${id} id=${id === "" ? "–" : id} />`
 }

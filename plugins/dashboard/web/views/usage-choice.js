@@ -14,6 +14,9 @@ export const measures = {
   errors: ({ errors }) => errors,
 }
 
+/** Charts that are not sums of usage. */
+export const timelines = ["codes", "latency"]
+
 const presets = [1, 7, 30, 90]
 
 /** Ranges that end today. */
@@ -47,7 +50,7 @@ export const UsageChoice = ({ choice, onChoose, problem }) => {
       <option value="test">${t("key.kind.test")}</option>
     <//>
     <${Field} label=${t("usage.measure")} as="select" value=${choice.measure} onChange=${put("measure")}>
-      ${Object.keys(measures).map((name) => html`<option key=${name} value=${name}>${t(`usage.measure.${name}`)}</option>`)}
+      ${[...Object.keys(measures), ...timelines].map((name) => html`<option key=${name} value=${name}>${t(`usage.measure.${name}`)}</option>`)}
     <//>
     <fieldset class="checks"><legend>${t("groupBy")}</legend>
       ${groups.map((group) => html`<${Check} key=${group} label=${t(`group.${group}`)} checked=${choice.group_by.includes(group)} onChange=${toggle(group)} />`)}

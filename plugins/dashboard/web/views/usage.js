@@ -9,8 +9,9 @@ import { Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
 import { useLoad } from "../parts/load.js"
 import { Loading, ProblemNotice } from "../parts/notice.js"
-import { groups, measures, UsageChoice } from "./usage-choice.js"
+import { groups, measures, timelines, UsageChoice } from "./usage-choice.js"
 import { UsageTable } from "./usage-table.js"
+import { Timeline } from "./usage-timeline.js"
 
 const queryOf = ({ from, to, mode, group_by }) => ({ from, to, mode, group_by: group_by.join(",") })
 
@@ -32,7 +33,7 @@ const Download = ({ choice }) => {
   return html`<${Form} onSubmit=${save} label="CSV" actions=${html`<${Submit} look="plain">${t("csv")}<//>`} />`
 }
 
-const Sheet = ({ rows, choice, keyNames }) => {
+const Sheet = ({ rows, choice, keyNames, models }) => {
   const { t, language } = useText()
   const shown = groups.filter((group) => choice.group_by.includes(group))
   const days = useMemo(() => daysBetween(choice.from, choice.to), [choice])
@@ -41,17 +42,20 @@ const Sheet = ({ rows, choice, keyNames }) => {
     kinds
       .map((group) => (group === "key" ? (keyNames.get(row.key) ?? row.key) : row[group]) ?? "–")
       .join(" · ") || t("all")
+  const amountOf = measures[choice.measure] ?? measures.cost
   const series = useMemo(
-    () => seriesOf(rows, days, labelOf, t("chart.others"), measures[choice.measure]),
+    () => seriesOf(rows, days, labelOf, t("chart.others"), amountOf),
     [rows, days, keyNames, language, choice.measure],
   )
+  const isTimeline = timelines.includes(choice.measure)
   return html`
-    ${shown.includes("day") && series.length > 0 && html`<${Chart} caption=${t(`usage.chart.${choice.measure}`)} series=${series} days=${days} unit=${choice.measure === "cost" ? "money" : "count"} isTabled=${false} />`}
+    ${isTimeline && html`<${Timeline} key=${choice.measure} choice=${choice} models=${models} />`}
+    ${!isTimeline && shown.includes("day") && series.length > 0 && html`<${Chart} caption=${t(`usage.chart.${choice.measure}`)} series=${series} days=${days} unit=${choice.measure === "cost" ? "money" : "count"} isTabled=${false} />`}
     ${rows.length === 0 ? html`<p class="quiet" role="status">${t("usage.none")}</p>` : html`<${UsageTable} rows=${rows} groups=${shown} keyNames=${keyNames} />`}
   `
 }
 
-export const Usage = () => {
+export const Usage = ({ models: { models } }) => {
   const { t } = useText()
   const { api, nowMs } = useApp()
   const keyNames = useKeyNames()
@@ -76,7 +80,7 @@ export const Usage = () => {
       <${UsageChoice} choice=${choice} onChoose=${choose} problem=${problem} />
       ${!isBeside && html`<${ProblemNotice} problem=${problem} />`}
       ${busy && !data && html`<${Loading} />`}
-      ${data && !problem && html`<${Sheet} rows=${data.rows} choice=${{ ...data.asked, measure: choice.measure }} keyNames=${keyNames} /><p class="hint">${t("usage.utc")}</p>`}
+      ${data && !problem && html`<${Sheet} rows=${data.rows} choice=${{ ...data.asked, measure: choice.measure }} keyNames=${keyNames} models=${models} /><p class="hint">${t("usage.utc")}</p>`}
       <${Download} choice=${choice} />
     </section>
   `

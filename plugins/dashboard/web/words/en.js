@@ -1,11 +1,13 @@
 import { account } from "./en-account.js"
 import { admin } from "./en-admin.js"
+import { calls } from "./en-calls.js"
 import { play } from "./en-play.js"
 import { work } from "./en-work.js"
 
 export const en = {
   ...account,
   ...admin,
+  ...calls,
   ...play,
   ...work,
   again: "Try again",

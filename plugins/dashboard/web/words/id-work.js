@@ -133,9 +133,9 @@ export const work = {
   "call.took": "Lama",
   "call.cost": "Biaya",
   "receipt.show": "Lihat",
-  "receipt.show.of": "Lihat tanda terima {id}",
+  "receipt.show.of": "Lihat kuitansi {id}",
   "receipt.right": "Tanda tangan benar: kunci {kid} server ini menandatangani persis ini.",
-  "receipt.wrong": "Tanda tangan salah: seseorang mengubah tanda terima ini.",
+  "receipt.wrong": "Tanda tangan salah: seseorang mengubah kuitansi ini.",
   "receipt.unknown": "Tidak ada kunci server ini yang menandatanganinya.",
   "receipt.unable":
     "Browser ini tidak dapat memeriksa tanda tangan Ed25519 di sini (perlu HTTPS dan versi baru). Simpan lalu periksa dengan alat JWS.",

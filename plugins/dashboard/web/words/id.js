@@ -1,11 +1,13 @@
 import { account } from "./id-account.js"
 import { admin } from "./id-admin.js"
+import { calls } from "./id-calls.js"
 import { play } from "./id-play.js"
 import { work } from "./id-work.js"
 
 export const id = {
   ...account,
   ...admin,
+  ...calls,
   ...play,
   ...work,
   again: "Coba lagi",
