@@ -36,10 +36,10 @@ describe.skipIf(!installedChromium)(
         baseURL: `${platform.url}/v1`,
         apiKey: platform.credentials.api_key,
       })
-      await client.chat.completions.create({
-        model: "svc-lyt",
-        messages: [{ role: "user", content: "one two three" }],
-      })
+      const messages = [{ role: "user" as const, content: "one two three" }]
+      await client.chat.completions.create({ model: "svc-lyt", messages })
+      const refused = client.chat.completions.create({ model: "no-such-model", messages })
+      await expect(refused).rejects.toMatchObject({ status: 400 })
     }, 120_000)
     afterAll(async () => {
       await browser?.close()
@@ -102,7 +102,7 @@ describe.skipIf(!installedChromium)(
       await go(page, "usage")
       for (const measure of ["latency", "codes"]) {
         await page.locator("select:has(option[value=latency])").selectOption(measure)
-        await page.locator(measure === "latency" ? ".canvas canvas" : ".canvas").waitFor()
+        await page.locator(".canvas canvas").waitFor()
         await settled(page)
         found.push(...(await faults(page, `usage, ${measure}`)))
       }
