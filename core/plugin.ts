@@ -22,6 +22,11 @@ export interface Plugin<Settings = Json> {
   /** Used where some plugin provides them; that plugin then starts first. */
   readonly optional?: readonly Token<unknown>[]
   readonly provides: readonly Token<unknown>[]
+  /**
+   * Schemas of the `options` of model entries, by backend and task: checked at boot with line and
+   * column, and known to editors and the config reference.
+   */
+  readonly modelOptions?: Readonly<Record<string, Readonly<Record<string, Schema.Top>>>>
   /** Own tables with an own prefix, no foreign keys to those of others. Needs `Database`. */
   readonly migrations?: Migrations
   /** Commands of `rakit`, for deployments whose config file names this plugin. */

@@ -32,6 +32,16 @@ const pluginProblems = async (name: string, settings: unknown): Promise<readonly
   return /^(\.|rakit-)/.test(name) ? [] : [`${name} is neither a key of the file nor a plugin`]
 }
 
+/** What is wrong with the options of an entry of `models`. */
+const optionProblems = async (
+  entry: typeof someModel & { readonly options?: unknown },
+): Promise<readonly string[]> => {
+  const { backend, task, options } = entry
+  const plugins = await Promise.all(Object.values(builtinPlugins).map((load) => load()))
+  const schema = plugins.flatMap(({ plugin }) => plugin.modelOptions?.[backend]?.[task] ?? [])[0]
+  return schema === undefined ? [] : problemsOf(schema, options ?? {})
+}
+
 /** A part of a config file: some of its keys, the settings of plugins, or entries of `models`. */
 const checkYaml: Check = async ({ code }) => {
   const parsed = parse(code) as Record<string, unknown> | unknown[]
@@ -43,11 +53,13 @@ const checkYaml: Check = async ({ code }) => {
           Object.entries(value as object).map(([name, settings]) => pluginProblems(name, settings)),
         )
       ).flat()
-    if (key === "models")
-      return problemsOf(
-        DeploymentConfig.fields.models,
-        (value as object[]).map((model) => ({ ...someModel, ...model })),
-      )
+    if (key === "models") {
+      const models = (value as object[]).map((model) => ({ ...someModel, ...model }))
+      return [
+        ...problemsOf(DeploymentConfig.fields.models, models),
+        ...(await Promise.all(models.map(optionProblems))).flat(),
+      ]
+    }
     const field = DeploymentConfig.fields[key as keyof typeof DeploymentConfig.fields]
     return field ? problemsOf(field, value) : pluginProblems(key, value)
   })
@@ -141,6 +153,8 @@ test("a wrong block is noticed", async () => {
     block("yaml", "server: { prt: 1 }"),
     block("yaml", "plugins: { queue-postgres: { pollMs: 1 } }"),
     block("yaml", "models: [{ id: a, tusk: chat }]"),
+    block("yaml", "models: [{ id: a, options: { precison: int8 } }]"),
+    block("yaml", "models: [{ id: a, backend: remote, options: { retries: many } }]"),
     block("json", "{"),
     block("js", "const a = "),
     block("sh", "npx rakit destroy"),

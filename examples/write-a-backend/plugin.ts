@@ -13,8 +13,9 @@ import { makeChatModel } from "./chat-model.ts"
 
 /** `options` of a model in the config file. */
 const Options = Schema.Struct({
-  /** The window of this model, whatever more the config file promises. */
-  window: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))),
+  window: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0))).annotate({
+    description: "The window of this model, whatever more the config file promises.",
+  }),
 })
 
 const openChat = ({ id, contextTokens, options }: OpenRequest): LoadedModel<"chat"> => {
@@ -46,6 +47,7 @@ export const plugin = definePlugin({
   api: 1,
   about: "A chat model that babbles: no weights, the same words for the same question.",
   settings: Schema.Struct({}),
+  modelOptions: { babble: { chat: Options } },
   needs: [],
   provides: [Tokens.backends],
   create: () => ({ register: (container) => provide(container, Tokens.backends, backend) }),

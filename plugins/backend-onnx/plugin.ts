@@ -2,6 +2,7 @@ import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, resolveAll, Tokens } from "../../core/tokens.ts"
 import { makeOnnxBackend } from "./backend.ts"
 import { makeOpenVocabularies, makeSchemaChecker } from "./grammar/schema-checker.ts"
+import { entryOptions } from "./options.ts"
 import { OnnxSettings } from "./settings.ts"
 import { makeEngineHealth } from "./worker/health.ts"
 
@@ -11,6 +12,8 @@ export const plugin = definePlugin<OnnxSettings>({
   about:
     "Runs chat, embedding, rerank and image models with ONNX Runtime, from GGUF and safetensors files.",
   settings: OnnxSettings,
+  // a provider runs the same models, so it has the same options
+  modelOptions: { onnx: entryOptions, webgpu: entryOptions },
   needs: [Tokens.deployment, Tokens.workers, Tokens.clock, Tokens.log],
   optional: [Tokens.executionProviders],
   provides: [Tokens.backends, Tokens.healthChecks, Tokens.schemaChecker],

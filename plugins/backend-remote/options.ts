@@ -19,14 +19,18 @@ const isBaseUrl = (text: string): boolean | string => {
 }
 
 const Upstream = Schema.Struct({
-  url: Schema.String.check(Schema.makeFilter(isBaseUrl)).annotate({
+  url: Schema.String.check(Schema.makeFilter(isBaseUrl)).annotateKey({
     description:
       "Base URL, as http://10.0.0.5:8000 or https://host/v1; /v1 is added where there is no path.",
   }),
   model: Schema.NonEmptyString.annotate({ description: "What the server calls the model." }),
-  key: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)).annotate({
-    description: "Sent as a bearer token. Write ${NAME}, so that it stays in the environment.",
-  }),
+  key: Schema.optionalKey(
+    Schema.RedactedFromValue(
+      Schema.String.annotateKey({
+        description: "Sent as a bearer token. Write ${NAME}, so that it stays in the environment.",
+      }),
+    ),
+  ),
   weight: withDefault(
     Schema.Finite.check(Schema.isBetween({ minimum: 0.01, maximum: 1_000 })),
     1,
@@ -64,6 +68,7 @@ const shared = {
   upstreams: withDefault(
     Schema.Array(Upstream).check(Schema.isMaxLength(64, { message: "must hold at most 64" })),
     [],
+    "The servers that serve this model; requests are spread over those that answer.",
   ),
   fallback: withDefault(
     Schema.Array(Schema.NonEmptyString).check(
@@ -152,7 +157,7 @@ const TranscribeOptions = Schema.Struct({
 })
 
 /** Schemas of a model entry's `options`, by task. */
-const entryOptions: Partial<Record<TaskName, Schema.Top>> = {
+export const entryOptions = {
   chat: ChatOptions,
   embed: EmbedOptions,
   rerank: RerankOptions,

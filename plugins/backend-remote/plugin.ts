@@ -3,6 +3,7 @@ import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, Tokens } from "../../core/tokens.ts"
 import { makeRemoteBackend } from "./backend.ts"
 import { makeUpstreamHealth } from "./health.ts"
+import { entryOptions } from "./options.ts"
 import type { RemoteServices } from "./remote-model.ts"
 import { makeUpstreamMetrics } from "./upstream-metrics.ts"
 
@@ -11,6 +12,7 @@ export const plugin = definePlugin({
   api: 1,
   about: "Serves models of OpenAI-compatible servers: vLLM, SGLang, TGI, llama.cpp, Ollama, Rakit.",
   settings: Schema.Struct({}),
+  modelOptions: { remote: entryOptions },
   needs: [
     Tokens.clock,
     Tokens.log,

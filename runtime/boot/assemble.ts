@@ -14,6 +14,7 @@ import { lockFileName, openSourceLock } from "../services/model-files/store/sour
 import { orderPlugins } from "./dependency-order.ts"
 import { type Kernel, kernelTokens, makeKernel, type Purpose } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
+import { withOptions } from "./model-options.ts"
 import { checkModels, checkPrices, configuredModels, type PlacedModel, toEntry } from "./models.ts"
 import { type Offered, withOffers } from "./offered-models.ts"
 import { type MissingProvider, withFixes } from "./suggest-plugins.ts"
@@ -169,8 +170,9 @@ const createPlugins = (
         },
       )
     const offered = yield* Effect.forEach(sorted.filter(bringsModels), create)
-    const { values: models, problems } = withOffers(configuredModels(config), offered)
-    yield* stopOn(config, [...problems, ...checkPrices(models)])
+    const { values, problems } = withOffers(configuredModels(config), offered)
+    const { values: models, problems: wrong } = withOptions(values, sorted, config.fromEnvironment)
+    yield* stopOn(config, [...problems, ...wrong, ...checkPrices(models)])
     const catalogue = resolve(kernel.container, Tokens.catalogue)
     for (const { model } of models) catalogue.add(toEntry(model))
     for (const named of sorted) if (!plugins.has(named.key)) yield* create(named)

@@ -57,7 +57,7 @@ export const originOf = (models: readonly PlacedModel[], name: string): string =
     .find((one) => one.name === name)?.from ?? "config"
 
 /** A problem of one field: at its line, or at the line of the plugin that brings it. */
-const problemOf = (placed: PlacedModel, field: ConfigPath, message: string) => {
+export const problemOf = (placed: PlacedModel, field: ConfigPath, message: string) => {
   const { model, at, plugin, adapterPlugins } = placed
   const [key, index] = field
   const adapter = key === "adapters" ? model.adapters[Number(index)]?.id : undefined

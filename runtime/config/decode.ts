@@ -103,13 +103,22 @@ export const decodePart = <A>(
   input: unknown,
   base: ConfigPath,
   fromEnvironment: ReadonlySet<string>,
-): Result.Result<A, readonly Problem[]> => {
+): Result.Result<A, readonly Problem[]> =>
+  Result.map(decodeTyped(open, input, base, fromEnvironment), ({ decoded }) => decoded)
+
+/** As `decodePart`; `input` of the result is the part with numbers and booleans as such. */
+export const decodeTyped = <A>(
+  open: Schema.Codec<A, unknown>,
+  input: unknown,
+  base: ConfigPath,
+  fromEnvironment: ReadonlySet<string>,
+): Result.Result<{ readonly decoded: A; readonly input: unknown }, readonly Problem[]> => {
   const schema = closed(open)
   const decode = Schema.decodeUnknownResult(schema)
   const options = { errors: "all", onExcessProperty: "error" } as const
-  const attempt = (value: unknown, retyped: boolean): Result.Result<A, readonly Problem[]> => {
+  const attempt = (value: unknown, retyped: boolean): ReturnType<typeof decodeTyped<A>> => {
     const decoded = decode(value, options)
-    if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
+    if (Result.isSuccess(decoded)) return Result.succeed({ decoded: decoded.success, input: value })
     const issues = formatIssues(decoded.failure.issue).issues.map((issue) => ({
       message: issue.message,
       path: plainPath(issue.path),

@@ -1,4 +1,5 @@
 import { JsonSchema, Schema } from "effect"
+import type { Plugin } from "../../core/plugin.ts"
 import { builtinPlugins } from "../../plugins/index.ts"
 import { closed } from "./decode.ts"
 import { DeploymentConfig } from "./schema.ts"
@@ -35,11 +36,36 @@ const allowReferences = (node: unknown): unknown => {
 }
 
 /**
+ * What an entry's `options` are, by its backend and task: editors then complete and check them.
+ * Backends with the same options share one condition.
+ */
+const optionsByBackend = (
+  plugins: readonly Plugin[],
+  inline: (schema: Schema.Top) => unknown,
+): readonly Node[] => {
+  const backends = new Map<Readonly<Record<string, Schema.Top>>, string[]>()
+  for (const { modelOptions = {} } of plugins)
+    for (const [backend, options] of Object.entries(modelOptions))
+      backends.set(options, [...(backends.get(options) ?? []), backend])
+  return [...backends].flatMap(([options, names]) =>
+    Object.entries(options).map(([task, schema]) => ({
+      if: {
+        properties: { backend: { enum: names }, task: { const: task } },
+        required: ["backend", "task"],
+      },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { properties: { options: inline(closed(schema as Schema.Codec<unknown, unknown>)) } },
+    })),
+  )
+}
+
+/**
  * The JSON schema (draft 2020-12) of config files for editors, with the settings of all built-in
  * plugins.
  */
 export const configJsonSchema = async (): Promise<Node> => {
   const plugins: Record<string, unknown> = {}
+  const loaded: Plugin[] = []
   const definitions: Node = {}
   const inline = (schema: Schema.Top): unknown => {
     const document = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
@@ -48,9 +74,11 @@ export const configJsonSchema = async (): Promise<Node> => {
   }
   for (const [name, load] of Object.entries(builtinPlugins)) {
     const { plugin } = await load()
+    loaded.push(plugin)
     plugins[name] = { ...(inline(closed(plugin.settings)) as Node), description: plugin.about }
   }
   const deployment = inline(DeploymentConfig)
+  Object.assign(definitions.Model as Node, { allOf: optionsByBackend(loaded, inline) })
   const root = (
     typeof deployment === "object" && deployment !== null && "$ref" in deployment
       ? definitions.AssembledDeployment
