@@ -1,29 +1,33 @@
 import { Command, Option } from "commander"
-import { starter, wholeNumber, withConfig, withJson } from "./cli/config-option.ts"
+import { defaultConfig, wholeNumber, withConfig, withJson } from "./cli/config-option.ts"
 import { addConfiguredCommands, addPluginCommands } from "./cli/plugin-commands.ts"
 import { addSetupCommands } from "./cli/setup-commands.ts"
 import { version } from "./version.ts"
 
 const addBackup = (program: Command): void => {
-  withConfig(
-    program
-      .command("backup")
-      .description(
-        "Writes the database, the blobs and the secret key into a new folder, beside a server or without one. Keep the folder secret: it holds the key that encrypts the rest.",
-      ),
+  withJson(
+    withConfig(
+      program
+        .command("backup")
+        .description(
+          "Writes the database, the blobs and the secret key into a new folder, beside a server or without one. Keep the folder secret: it holds the key that encrypts the rest.",
+        ),
+    ),
   )
     .requiredOption("-o, --out <folder>", "a folder that is empty or does not exist")
-    .action(async (file, { config, out }) =>
-      (await import("./cli/backup.ts")).backup(config ?? file, out),
+    .action(async (file, { config, out, json }) =>
+      (await import("./cli/backup.ts")).backup(config ?? file, out, json),
     )
-  withConfig(
-    program
-      .command("restore")
-      .description("Restores a backup into a deployment that has no data yet."),
+  withJson(
+    withConfig(
+      program
+        .command("restore")
+        .description("Restores a backup into a deployment that has no data yet."),
+    ),
   )
     .requiredOption("-f, --from <folder>", "what `rakit backup` wrote")
-    .action(async (file, { config, from }) =>
-      (await import("./cli/restore.ts")).restore(config ?? file, from),
+    .action(async (file, { config, from, json }) =>
+      (await import("./cli/restore.ts")).restore(config ?? file, from, json),
     )
 }
 
@@ -59,7 +63,7 @@ const configAmong = (
   const isFile = (arg: string) => /\.ya?ml$/.test(arg)
   return {
     ids: args.filter((arg) => !isFile(arg)),
-    config: option ?? args.findLast(isFile) ?? starter,
+    config: option ?? args.findLast(isFile) ?? defaultConfig,
   }
 }
 
@@ -70,7 +74,7 @@ const addModels = (program: Command): void => {
       .command(name)
       .description(about)
       .argument("[ids...]", "models (default: all); a config file, too")
-      .option("-c, --config <file>", `config file of the deployment (default: "${starter}")`)
+      .option("-c, --config <file>", `config file of the deployment (default: "${defaultConfig}")`)
   withJson(
     withConfig(
       models.command("list").description("The models of a config file, and what of them is here."),
@@ -78,7 +82,7 @@ const addModels = (program: Command): void => {
   ).action(async (file, { config = file, json }) =>
     (await import("./cli/models.ts")).listModels({ config, json }),
   )
-  some("pull", "Pulls what is missing.")
+  withJson(some("pull", "Pulls what is missing."))
     .option(
       "--update",
       "ask sources without a sha256 again, and renew models.lock.yaml beside the config file",
@@ -203,13 +207,17 @@ const addUpkeep = (program: Command): void => {
     .action(async (receipt, request, file, { config = file, ...options }) =>
       (await import("./cli/replay.ts")).replay(receipt, request, config, options),
     )
-  withConfig(
-    program
-      .command("migrate")
-      .description(
-        "Brings the tables of all plugins up to date, and says what ran. `serve` does it too.",
-      ),
-  ).action(async (file, { config = file }) => (await import("./cli/migrate.ts")).migrate(config))
+  withJson(
+    withConfig(
+      program
+        .command("migrate")
+        .description(
+          "Brings the tables of all plugins up to date, and says what ran. `serve` does it too.",
+        ),
+    ),
+  ).action(async (file, { config = file, json }) =>
+    (await import("./cli/migrate.ts")).migrate(config, json),
+  )
 }
 
 /** All commands. Each imports its module only when it is called, so that --help is quick. */
@@ -247,7 +255,7 @@ export const makeCli = (): Command => {
   addModels(program)
   addKeys(program)
   addLedger(program)
-  addPluginCommands(program, starter)
+  addPluginCommands(program, defaultConfig)
   addBackup(program)
   addStorage(program)
   addUpkeep(program)
@@ -257,7 +265,7 @@ export const makeCli = (): Command => {
 export const main = async (argv: readonly string[]): Promise<void> => {
   const program = makeCli()
   try {
-    await addConfiguredCommands(program, argv.slice(2), starter)
+    await addConfiguredCommands(program, argv.slice(2), defaultConfig)
   } catch (error) {
     const { refuse } = await import("./cli/refuse.ts")
     refuse(error)

@@ -98,8 +98,21 @@ export const sizeOf = ({ database, blobs }: Manifest): string => {
   return `${countOf(rows)} rows of ${database?.tables.length ?? 0} tables, ${countOf(blobs?.count ?? 0)} blobs (${countOf(blobs?.size ?? 0)} bytes)`
 }
 
+/** What is in a backup, for programs. */
+export const printBackup = (manifest: Manifest, folder: string): void => {
+  const { deployment, createdAt, rakit, database, blobs } = manifest
+  const counts = {
+    tables: database?.tables.length ?? 0,
+    rows: database?.tables.reduce((sum, { rows }) => sum + rows, 0) ?? 0,
+    blobs: blobs?.count ?? 0,
+    blob_bytes: blobs?.size ?? 0,
+  }
+  const facts = { object: "backup", deployment, created_at: createdAt, rakit, folder, ...counts }
+  process.stdout.write(`${JSON.stringify(facts, null, 2)}\n`)
+}
+
 /** Works while the server runs: rows are those of one moment. */
-export const backup = async (file: string, out: string): Promise<void> => {
+export const backup = async (file: string, out: string, json = false): Promise<void> => {
   const folder = resolvePath(out)
   const { report, clear } = makeReport()
   const manifest = await withDeployment(file, (deployment) =>
@@ -128,6 +141,7 @@ export const backup = async (file: string, out: string): Promise<void> => {
     }),
   )
   clear()
+  if (json) return printBackup(manifest, folder)
   process.stdout.write(
     `Backed up ${manifest.deployment} to ${folder}: ${sizeOf(manifest)}.\n${
       manifest.secret

@@ -1,9 +1,14 @@
-import { runLoad } from "./bench/load.ts"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { loadConfig } from "../config/load.ts"
+import { runLoad, whenReady } from "./bench/load.ts"
 import { figuresOf, reportText } from "./bench/report.ts"
 import { refuse } from "./refuse.ts"
 import { quotable } from "./table.ts"
 
 export interface BenchOptions {
+  /** Its data folder says where the server listens, and has the first account's key. */
+  readonly config?: string
   readonly key?: string
   readonly model?: string
   readonly requests: number
@@ -33,18 +38,51 @@ const cheapestChat = async (url: string): Promise<string> => {
 
 const defaultPrompt = "Explain in a few sentences how a bicycle stays upright."
 
+interface Address {
+  readonly base_url?: string
+  readonly api_key?: string
+}
+
+/** What the server of a config file wrote for its operator at the first start. */
+const addressOf = (file: string): Address => {
+  const { dataDir, server } = loadConfig(file, process.env).deployment
+  const base_url = `http://127.0.0.1:${server.port}`
+  try {
+    const path = join(dataDir, "credentials.json")
+    return { base_url, ...(JSON.parse(readFileSync(path, "utf8")) as Address) }
+  } catch {
+    return { base_url }
+  }
+}
+
+const standardUrl = "http://127.0.0.1:8080"
+
 /** Exits with 1 when no request succeeded. */
-export const bench = async (address: string, options: BenchOptions): Promise<void> => {
-  const url = address.replace(/\/(v1\/?)?$/, "")
-  const key = options.key ?? process.env.RAKIT_API_KEY
-  if (!key) return refuse(new Error("No API key. Fix: --key, or set RAKIT_API_KEY."))
+export const bench = async (typed: string | undefined, options: BenchOptions): Promise<void> => {
+  let known: Address = {}
+  try {
+    if (options.config !== undefined) known = addressOf(options.config)
+  } catch (error) {
+    return refuse(error)
+  }
+  const url = (typed ?? known.base_url ?? standardUrl).replace(/\/(v1\/?)?$/, "")
+  const key = options.key ?? process.env.RAKIT_API_KEY ?? known.api_key
+  if (!key)
+    return refuse(
+      new Error(
+        "No API key. Fix: --key, or RAKIT_API_KEY, or -c with the config file of a server that runs here.",
+      ),
+    )
   const { requests, parallel, maxTokens, prompt = defaultPrompt, json } = options
   try {
     const model = options.model ?? (await cheapestChat(url))
     const target = { url, key, model, maxTokens, prompt }
     const isShown = process.stderr.isTTY === true
+    await whenReady(target, (reason) => {
+      if (isShown) process.stderr.write(`\r\u001b[K${reason.slice(4, 100)}`)
+    })
     const load = await runLoad(target, { requests, parallel }, (done) => {
-      if (isShown) process.stderr.write(`\r${done} / ${requests}`)
+      if (isShown) process.stderr.write(`\r\u001b[K${done} / ${requests}`)
     })
     if (isShown) process.stderr.write("\r\u001b[K")
     const about = { url, model, parallel, max_tokens: maxTokens }
@@ -57,6 +95,7 @@ export const bench = async (address: string, options: BenchOptions): Promise<voi
   } catch (error) {
     const { cause, message } = error as Error
     const reason = cause instanceof Error ? `: ${cause.message}` : ""
-    refuse(new Error(`${url} can't be asked: ${message}${reason}`))
+    const fix = cause instanceof Error ? " Fix: start the server, or name its address." : ""
+    refuse(new Error(`${url} can't be asked: ${`${message}${reason}`.replace(/\.$/, "")}.${fix}`))
   }
 }

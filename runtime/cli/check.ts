@@ -8,9 +8,11 @@ import type { AssembledDeployment } from "../boot/assemble.ts"
 import { kernelTokens } from "../boot/kernel.ts"
 import { originOf } from "../boot/models.ts"
 import { describeModels, shortfall } from "../boot/served-models.ts"
+import type { Mask } from "../config/mask.ts"
 import type { ModelFilesStore } from "../services/model-files/model-files.ts"
 import { type Devices, findDevices } from "./devices.ts"
-import { formatTable, precisionOf } from "./table.ts"
+import { reasonsOf, splitFix } from "./refuse.ts"
+import { formatTable, precisionOf, wrapped } from "./table.ts"
 import { withDeployment } from "./with-deployment.ts"
 
 const pluginRows = (deployment: AssembledDeployment) =>
@@ -123,6 +125,8 @@ const warningsOf = ({ deployment: { container }, known, devices }: Facts): reado
   return [...shortfalls, ...devices.missing]
 }
 
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
+
 /** As wide as a terminal beside an editor. */
 const columns = 100
 
@@ -146,7 +150,7 @@ export const describeDeployment = (facts: Facts): string => {
     `${title}\n${formatTable([head, ...rows.map((row) => row.map(mask.text))], columns)}`
   return [
     mask.text(
-      `This config is fine: ${name}, ${deployment.order.length} plugins, ${deployment.endpoints.length} endpoints, ${entries.length} models.\n${file}\n`,
+      `This config is fine: ${name}, ${counted(deployment.order.length, "plugin")}, ${counted(deployment.endpoints.length, "endpoint")}, ${counted(entries.length, "model")}.\n${file}\n`,
     ),
     warningsOf(facts)
       .map((line) => `${mask.text(line)}\n`)
@@ -209,16 +213,42 @@ const deploymentJson = (facts: Facts) => {
   }
 }
 
+/** The verdict on a config that is refused, and what to mend. */
+const printProblems =
+  (file: string, json: boolean) =>
+  (error: unknown, mask: Mask): never => {
+    const problems = reasonsOf(error).map((reason) => splitFix(mask.text(reason)))
+    if (json) {
+      const facts = { object: "deployment", is_fine: false, file, problems }
+      process.stdout.write(`${JSON.stringify(facts, null, 2)}\n`)
+    } else process.stderr.write(problemsText(problems))
+    process.exit(1)
+  }
+
+export const problemsText = (problems: readonly ReturnType<typeof splitFix>[]): string => {
+  const lines = problems.flatMap(({ message, fix }) => [
+    "",
+    ...wrapped(message, columns),
+    ...(fix ? wrapped(`Fix: ${fix}`, columns - 4).map((line) => `    ${line}`) : []),
+  ])
+  return `This config is not fine: ${counted(problems.length, "problem")}.\n${lines.join("\n")}\n`
+}
+
 export const check = (file: string, json = false): Promise<void> =>
-  withDeployment(file, (deployment) =>
-    Effect.gen(function* () {
-      const known = yield* describeModels(deployment)
-      const devices = yield* findDevices(deployment)
-      const facts = { deployment, known, devices }
-      const masked = (_: string, value: unknown) =>
-        typeof value === "string" ? deployment.config.mask.text(value) : value
-      process.stdout.write(
-        json ? `${JSON.stringify(deploymentJson(facts), masked, 2)}\n` : describeDeployment(facts),
-      )
-    }),
+  withDeployment(
+    file,
+    (deployment) =>
+      Effect.gen(function* () {
+        const known = yield* describeModels(deployment)
+        const devices = yield* findDevices(deployment)
+        const facts = { deployment, known, devices }
+        const masked = (_: string, value: unknown) =>
+          typeof value === "string" ? deployment.config.mask.text(value) : value
+        process.stdout.write(
+          json
+            ? `${JSON.stringify(deploymentJson(facts), masked, 2)}\n`
+            : describeDeployment(facts),
+        )
+      }),
+    printProblems(file, json),
   )

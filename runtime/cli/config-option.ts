@@ -1,8 +1,12 @@
+import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { type Command, InvalidArgumentError } from "commander"
 
+/** What `rakit init` writes. */
+export const ownConfig = "rakit.yaml"
+
 /** The starter deployment; this file runs from the sources or from `dist/`. */
-export const starter = fileURLToPath(
+const starter = fileURLToPath(
   new URL(
     import.meta.url.includes("/dist/")
       ? "../../../config/starter.yaml"
@@ -11,10 +15,13 @@ export const starter = fileURLToPath(
   ),
 )
 
+/** The config file of a command that names none: one's own where it is here, else the starter. */
+export const defaultConfig = existsSync(ownConfig) ? ownConfig : starter
+
 /** `-c` or a plain argument names the config file. */
 export const withConfig = (command: Command) =>
   command
-    .argument("[config]", "config file of the deployment", starter)
+    .argument("[config]", "config file of the deployment", defaultConfig)
     .option("-c, --config <file>", "the same, as an option")
 
 export const withJson = (command: Command, what = "print the result as JSON") =>

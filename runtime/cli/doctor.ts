@@ -6,7 +6,7 @@ import { makeLog } from "../services/log.ts"
 import { address, drivers, models, port, services } from "./doctor/deployment.ts"
 import { type Finding, problem, type State } from "./doctor/finding.ts"
 import { clock, disk, memory, processor, versions } from "./doctor/machine.ts"
-import { errorOf, reasonsOf } from "./refuse.ts"
+import { errorOf, reasonsOf, splitFix } from "./refuse.ts"
 import { wrapped } from "./table.ts"
 
 const examined = (file: string) =>
@@ -41,7 +41,15 @@ export const examine = async (file: string): Promise<readonly Finding[]> => {
   return [
     ...machine,
     clock(Date.now()),
-    ...reasons.map((reason) => problem("config", reason, "then run rakit doctor again.")),
+    ...reasons
+      .map(splitFix)
+      .map(({ message, fix }) =>
+        problem(
+          "config",
+          message,
+          `${fix ? `${fix.replace(/\.$/, "")}, ` : ""}then run rakit doctor again.`,
+        ),
+      ),
   ]
 }
 

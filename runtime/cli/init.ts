@@ -1,10 +1,12 @@
 import { existsSync, writeFileSync } from "node:fs"
 import { createInterface } from "node:readline/promises"
-import { type Choices, databasesOf, noDatabase, refusalOf } from "./init/choices.ts"
+import { ownConfig } from "./config-option.ts"
+import { type Choices, databasesOf, noDatabase, refusalOf, unknown } from "./init/choices.ts"
 import { entriesOf } from "./init/models.ts"
-import { knownModels, type Parts, readParts } from "./init/parts.ts"
+import { modelsByTask, type Parts, readParts } from "./init/parts.ts"
 import { configText, unsetIn } from "./init/text.ts"
 import { refuse } from "./refuse.ts"
+import { wrapped } from "./table.ts"
 
 export interface InitOptions {
   readonly serve?: readonly string[]
@@ -27,35 +29,72 @@ const defaultsOf = (parts: Parts): Choices => ({
   storage: Object.keys(parts.storages)[0] ?? "",
 })
 
-/** Asks on the terminal for what no option says. */
+type Ask = (
+  question: string,
+  otherwise: string,
+  refuses: (answer: string) => string | undefined,
+) => Promise<string>
+
+const say = (text: string): void => void process.stderr.write(text)
+
+const askKinds = async (parts: Parts, ask: Ask, standard: Choices) => {
+  const rows = Object.entries(parts.kinds).map(
+    ([name, { about }]) => `  ${name.padEnd(12)}${about}`,
+  )
+  say(`What is to be served?\n${rows.join("\n")}\n`)
+  const refuses = (answer: string) =>
+    unknown("What is served", listed(answer), Object.keys(parts.kinds))
+  return listed(await ask("Several, with commas", standard.serve.join(","), refuses))
+}
+
+const smallOnes = "small ones"
+const columns = 100
+const taskWidth = 12
+
+const askModels = async (parts: Parts, ask: Ask) => {
+  const rows = [...modelsByTask()].flatMap(([task, names]) =>
+    wrapped(names.join(", "), columns - taskWidth - 2).map(
+      (line, index) => `  ${(index === 0 ? task : "").padEnd(taskWidth)}${line}\n`,
+    ),
+  )
+  say(`Models: a path (./x.gguf), or of these:\n${rows.join("")}`)
+  const named = (answer: string) => listed(answer === smallOnes ? "" : answer)
+  const refuses = (answer: string) => {
+    try {
+      entriesOf(parts, { serve: [], models: named(answer) }, ownConfig)
+      return undefined
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  return named(await ask("Several, with commas", smallOnes, refuses))
+}
+
+/** Asks on the terminal for what no option says; a wrong answer is asked for again. */
 const askFor = async (parts: Parts, given: Partial<Choices>): Promise<Choices> => {
   const standard = defaultsOf(parts)
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const ask = async (question: string, otherwise: string) =>
-    (await terminal.question(`${question} [${otherwise}] `)).trim() || otherwise
-  const say = (text: string) => void process.stderr.write(text)
-  const askKinds = async () => {
-    const rows = Object.entries(parts.kinds).map(
-      ([name, { about }]) => `  ${name.padEnd(12)}${about}`,
-    )
-    say(`What is to be served?\n${rows.join("\n")}\n`)
-    return listed(await ask("Several, with commas", standard.serve.join(",")))
+  const ask: Ask = async (question, otherwise, refuses) => {
+    for (;;) {
+      const answer = (await terminal.question(`${question} [${otherwise}] `)).trim() || otherwise
+      const refusal = refuses(answer)
+      if (refusal === undefined) return answer
+      say(`${refusal}\n`)
+    }
   }
-  const askModels = async () => {
-    say(`Models: a path (./x.gguf), or of these:\n  ${knownModels().join(", ")}\n`)
-    return listed((await ask("Several, with commas", "small ones")).replace("small ones", ""))
-  }
+  const askOne = (what: string, known: readonly string[], otherwise: string) =>
+    ask(`${what}: ${known.join(", ")}`, otherwise, (answer) => unknown(what, [answer], known))
   try {
-    const serve = given.serve ?? (await askKinds())
-    const models = given.models ?? (await askModels())
-    const database =
-      given.database ?? (await ask(`Database: ${databasesOf(parts).join(", ")}`, standard.database))
-    const storages = Object.keys(parts.storages).join(", ")
+    const serve = given.serve ?? (await askKinds(parts, ask, standard))
+    const models = given.models ?? (await askModels(parts, ask))
+    const needy = serve.some((name) => parts.kinds[name]?.database)
+    const databases = databasesOf(parts).filter((name) => name !== noDatabase || !needy)
+    const database = given.database ?? (await askOne("Database", databases, standard.database))
     const storage =
       given.storage ??
       (database === noDatabase
         ? standard.storage
-        : await ask(`Storage: ${storages}`, standard.storage))
+        : await askOne("Storage", Object.keys(parts.storages), standard.storage))
     return { serve, models, database, storage }
   } finally {
     terminal.close()

@@ -94,10 +94,9 @@ const writeLock = (deployment: AssembledDeployment, entries: readonly ModelEntry
         catch: (cause) => cause as Error,
       })
     }
-    process.stdout.write(`digests: ${file}\n`)
   })
 
-export const pullModels = (ids: readonly string[], { config, lock, update }: PullOptions) =>
+export const pullModels = (ids: readonly string[], { config, lock, update, json }: PullOptions) =>
   withDeployment(config, (deployment) =>
     Effect.gen(function* () {
       const files = deployment.modelFiles
@@ -109,14 +108,17 @@ export const pullModels = (ids: readonly string[], { config, lock, update }: Pul
           : pullVerified(files, log, id, sources, progress.report)
         ).pipe(
           Effect.ensuring(Effect.sync(() => progress.done(id))),
-          Effect.tap((path) => Effect.sync(() => print(deployment, `${id}: ${path}\n`))),
+          Effect.tap((path) => Effect.sync(() => json || print(deployment, `${id}: ${path}\n`))),
+          Effect.map((path) => ({ model: id, path })),
         )
       const entries = yield* chosen(deployment, ids)
-      yield* Effect.forEach(entries.flatMap(filesOf), pullOne, { concurrency: 4 }).pipe(
-        Effect.ensuring(Effect.sync(progress.stop)),
-      )
-      if (lock !== undefined)
-        yield* writeLock(deployment, entries, lock === true ? besideConfig(deployment) : lock)
+      const pulled = yield* Effect.forEach(entries.flatMap(filesOf), pullOne, {
+        concurrency: 4,
+      }).pipe(Effect.ensuring(Effect.sync(progress.stop)))
+      const locked = lock === true ? besideConfig(deployment) : lock
+      if (locked !== undefined) yield* writeLock(deployment, entries, locked)
+      if (json) printJson(deployment, pulled)
+      else if (locked !== undefined) print(deployment, `digests: ${locked}\n`)
     }),
   )
 

@@ -10,6 +10,12 @@ export const reasonsOf = (error: unknown): readonly string[] => {
   return [error instanceof Error ? error.message : String(error)]
 }
 
+/** A reason, and what to do about it; config problems have the second on a line of its own. */
+export const splitFix = (reason: string): { readonly message: string; readonly fix?: string } => {
+  const [message = "", fix] = reason.split(/\n\s+Fix: /)
+  return fix === undefined ? { message } : { message, fix }
+}
+
 /** Prints why a command failed, without values of the environment, and exits with 1. */
 export const refuse = (error: unknown, mask?: Mask): never => {
   const text = reasonsOf(error).join("\n")

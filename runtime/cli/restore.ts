@@ -10,7 +10,7 @@ import { verifyFile } from "../backup/lines-file.ts"
 import { firstTable, loadDatabase, whyNotThese } from "../backup/load-database.ts"
 import { type Manifest, readManifest } from "../backup/manifest.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
-import { kept, makeReport, sizeOf } from "./backup.ts"
+import { kept, makeReport, printBackup, sizeOf } from "./backup.ts"
 import { startWanted, withDeployment } from "./with-deployment.ts"
 
 const attempt = <A>(work: () => A | Promise<A>) =>
@@ -102,7 +102,7 @@ const restoreData = (
   )
 
 /** Into an empty deployment, of this version or a newer one than the backup's. */
-export const restore = async (file: string, from: string): Promise<void> => {
+export const restore = async (file: string, from: string, json = false): Promise<void> => {
   const folder = resolvePath(from)
   const { report, clear } = makeReport()
   const manifest = await withDeployment(file, (deployment) =>
@@ -125,6 +125,7 @@ export const restore = async (file: string, from: string): Promise<void> => {
     }),
   )
   clear()
+  if (json) return printBackup(manifest, folder)
   process.stdout.write(
     `Restored ${manifest.deployment} of ${manifest.createdAt}: ${sizeOf(manifest)}. \`rakit fsck\` compares them.\n`,
   )

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander"
-import { wholeNumber, withConfig, withJson } from "./config-option.ts"
+import { ownConfig, wholeNumber, withConfig, withJson } from "./config-option.ts"
 
 const several = (text: string, before: readonly string[] = []): readonly string[] => [
   ...before,
@@ -11,7 +11,7 @@ const addInit = (program: Command): void => {
     program
       .command("init")
       .description("Writes a commented config file; asks on a terminal what no option says.")
-      .argument("[file]", "the file to write", "rakit.yaml")
+      .argument("[file]", "the file to write", ownConfig)
       .option(
         "-s, --serve <kinds>",
         "chat, embeddings, rerank, images, audio, files, batches, retrieval (default: chat,embeddings)",
@@ -25,8 +25,11 @@ const addInit = (program: Command): void => {
       .option("-d, --database <kind>", "embedded, postgres (DATABASE_URL) or none")
       .option("--storage <kind>", "disk or s3")
       .option("-y, --yes", "ask nothing", false)
+      .option("-c, --config <file>", "the file to write, as an option")
       .option("--force", "replace a file that is there", false),
-  ).action(async (file, options) => (await import("./init.ts")).init(file, options))
+  ).action(async (file, { config = file, ...options }) =>
+    (await import("./init.ts")).init(config, options),
+  )
 }
 
 const addDoctor = (program: Command): void => {
@@ -50,8 +53,9 @@ const addBench = (program: Command): void => {
       .description(
         "Puts load on a running server and says how fast it answers: tokens a second, first token, 95th percentile.",
       )
-      .argument("[url]", "the server", "http://127.0.0.1:8080"),
+      .argument("[url]", "the server (default: http://127.0.0.1:8080, or that of -c)"),
   )
+    .option("-c, --config <file>", "config file of a server here: its address, and the first key")
     .option("-k, --key <key>", "API key (default: RAKIT_API_KEY)")
     .option("-m, --model <id>", "chat model (default: the cheapest)")
     .addOption(

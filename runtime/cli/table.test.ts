@@ -39,6 +39,7 @@ describe("a table", () => {
   })
 })
 
-it("a word that is too long is broken", () => {
-  expect(wrapped("see https://example.com/a", 10)).toEqual(["see", "https://ex", "ample.com/", "a"])
+it("a word that is too long is broken behind a separator, else where the line ends", () => {
+  expect(wrapped("see /v1/webhooks/{id}", 14)).toEqual(["see", "/v1/webhooks/", "{id}"])
+  expect(wrapped("abcdefgh", 3)).toEqual(["abc", "def", "gh"])
 })

@@ -41,6 +41,14 @@ const fittedWidths = (rows: readonly Row[], most: number): readonly number[] => 
   return widths
 }
 
+/** Where a word that is longer than a line is broken: behind a separator, as of a path. */
+const breakOf = (word: string, width: number): number => {
+  const at = Math.max(
+    ...["/", "=", ",", "_", "-", "."].map((one) => word.lastIndexOf(one, width - 1)),
+  )
+  return at + 1 > width / 2 ? at + 1 : width
+}
+
 /** Lines of at most `width` characters, broken between words where that is possible. */
 export const wrapped = (text: string, width: number): readonly string[] => {
   const lines: string[] = []
@@ -50,7 +58,11 @@ export const wrapped = (text: string, width: number): readonly string[] => {
       lines.push(line)
       line = ""
     }
-    for (; word.length > width; word = word.slice(width)) lines.push(word.slice(0, width))
+    while (word.length > width) {
+      const end = breakOf(word, width)
+      lines.push(word.slice(0, end))
+      word = word.slice(end)
+    }
     line = line === "" ? word : `${line} ${word}`
   }
   return [...lines, line]

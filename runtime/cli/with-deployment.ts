@@ -22,6 +22,7 @@ const joined = (masks: readonly Mask[]): Mask => ({
 export const withDeployments = async <A, E>(
   files: readonly string[],
   work: (deployments: readonly AssembledDeployment[]) => Effect.Effect<A, E, Scope.Scope>,
+  refused: (error: unknown, mask: Mask) => never = refuse,
 ): Promise<A> => {
   const masks: Mask[] = []
   const mask = joined(masks)
@@ -38,7 +39,7 @@ export const withDeployments = async <A, E>(
     })
   const program = Effect.scoped(Effect.flatMap(Effect.forEach(files, assembled), work))
   const exit = await Effect.runPromiseExit(program)
-  if (Exit.isFailure(exit)) return refuse(errorOf(exit), mask)
+  if (Exit.isFailure(exit)) return refused(errorOf(exit), mask)
   return exit.value
 }
 
@@ -46,7 +47,8 @@ export const withDeployments = async <A, E>(
 export const withDeployment = <A, E>(
   file: string,
   work: (deployment: AssembledDeployment) => Effect.Effect<A, E, Scope.Scope>,
-): Promise<A> => withDeployments([file], ([deployment]) => work(deployment!))
+  refused?: (error: unknown, mask: Mask) => never,
+): Promise<A> => withDeployments([file], ([deployment]) => work(deployment!), refused)
 
 /**
  * Returns the data folder. On a fresh deployment the plugins would create empty data, which is

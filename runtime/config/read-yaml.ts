@@ -10,7 +10,7 @@ const shownPath = (file: string): string => {
   return near.startsWith("..") ? file : near
 }
 
-const nameOne = "name a config file, as in: rakit serve config/starter.yaml"
+const nameOne = "name a config file, as in: rakit serve config/starter.yaml; rakit init writes one"
 
 const read = (file: string, fix: string): string => {
   try {

@@ -1,3 +1,5 @@
+import { setTimeout } from "node:timers/promises"
+
 /** What one request was like; times in ms from when it was sent. */
 export interface Sample {
   readonly firstMs: number
@@ -71,6 +73,23 @@ export const sampleOf = async (target: Target, number: number): Promise<Sample> 
     wholeMs,
     promptTokens: usage.prompt_tokens,
     tokens: usage.completion_tokens,
+  }
+}
+
+const readyWithinMs = 300_000
+
+/** Asks for one token, and again while the model is loading. Rejects with another refusal. */
+export const whenReady = async (target: Target, onWait: (reason: string) => void) => {
+  const untilMs = performance.now() + readyWithinMs
+  for (;;) {
+    try {
+      return await sampleOf({ ...target, maxTokens: 1 }, 0)
+    } catch (error) {
+      const { message } = error as Error
+      if (!message.startsWith("503 ") || performance.now() > untilMs) throw error
+      onWait(message)
+      await setTimeout(1_000)
+    }
   }
 }
 

@@ -69,12 +69,14 @@ export const reportText = (load: Load): string => {
   const failures = [...load.failures].map(([reason, n]) => `${n} x ${quotable(reason)}\n`).join("")
   return [
     `${requests} requests in ${seconds} s${failed > 0 ? `, ${failed} failed` : ""}: ${rates.tokens_per_second} tokens/s, ${rates.requests_per_second} requests/s (${rates.prompt_tokens} tokens in, ${rates.tokens} out)\n`,
-    formatTable([
-      ["", "median", "95 %"],
-      times("first token", first_token_ms),
-      times("whole answer", whole_ms),
-      times("between tokens", between_tokens_ms),
-    ]),
+    requests > 0
+      ? formatTable([
+          ["", "median", "95 %"],
+          times("first token", first_token_ms),
+          times("whole answer", whole_ms),
+          times("between tokens", between_tokens_ms),
+        ])
+      : "",
     requests > 0
       ? `First token, by time:\n${chart(load.samples.map(({ firstMs }) => firstMs))}`
       : "",

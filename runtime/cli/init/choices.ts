@@ -18,7 +18,12 @@ export const databasesOf = ({ databases }: Parts): readonly string[] => [
   noDatabase,
 ]
 
-const unknown = (flag: string, named: readonly string[], known: readonly string[]) => {
+/** Why one of the names is no known one. */
+export const unknown = (
+  flag: string,
+  named: readonly string[],
+  known: readonly string[],
+): string | undefined => {
   const wrong = named.filter((name) => !known.includes(name))
   return wrong.length > 0
     ? `${flag}: there is no '${wrong.join("', '")}'. Fix: choose of ${known.join(", ")}.`

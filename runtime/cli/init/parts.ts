@@ -40,5 +40,15 @@ export const knownModels = (): readonly string[] =>
     .map((name) => name.slice(0, -".yaml".length))
     .sort()
 
+/** The same by their tasks, for who chooses. */
+export const modelsByTask = (): ReadonlyMap<string, readonly string[]> => {
+  const tasks = new Map<string, string[]>()
+  for (const name of knownModels()) {
+    const [, task = "chat"] = /^ +(?:- )?task: (\w+)/m.exec(knownModelText(name)) ?? []
+    tasks.set(task, [...(tasks.get(task) ?? []), name])
+  }
+  return tasks
+}
+
 export const knownModelText = (name: string): string =>
   readFileSync(`${configFolder}models/${name}.yaml`, "utf8").trimEnd()
