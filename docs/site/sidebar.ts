@@ -33,9 +33,12 @@ export const sidebar = [
       item("API guide", "api-guide"),
       item("Error codes", "errors"),
       item("Images, sounds and videos", "media"),
+      item("Pictures", "images"),
+      item("Batches", "batches"),
+      item("Search in documents", "knowledge"),
       item("Structured output", "structured-output"),
       item("The schema in the prompt", "schema-in-prompt"),
-      item("Retrieval", "retrieval"),
+      item("Retrieval, measured", "retrieval"),
     ],
   },
   {
@@ -43,6 +46,7 @@ export const sidebar = [
     items: [
       item("Which model for what", "models-guide"),
       item("Ready-made models", "models"),
+      item("Sources of models", "sources"),
       item("Model files", "model-files"),
       item("The chat engine", "engine"),
       item("WebGPU", "webgpu"),
