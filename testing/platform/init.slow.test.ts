@@ -110,7 +110,11 @@ describe("rakit init", () => {
         RAKIT_API_KEY: "svc_live_no",
       })
       expect(refused.code).toBe(1)
-      expect(refused.stdout).toContain("2 x 401 ")
+      expect(refused.stderr).toContain("can't be asked: 401 ")
+      const byConfig = await runCli(["bench", "-c", own, "-n", "2", "-t", "2", "--json"], {
+        RAKIT_DATA: platform.env.RAKIT_DATA!,
+      })
+      expect(JSON.parse(byConfig.stdout)).toMatchObject({ requests: 2, failed: 0 })
     } finally {
       await platform.close()
     }
