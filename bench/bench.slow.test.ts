@@ -7,6 +7,7 @@ import { promisify } from "node:util"
 import { afterEach, expect, it } from "vitest"
 import { writeGguf } from "../plugins/backend-onnx/testing/gguf-writer.ts"
 import { tinyLlama } from "../plugins/backend-onnx/testing/tiny-llama.ts"
+import { installedChromium } from "../plugins/dashboard/testing/chromium.ts"
 import { openTestDatabase, type TestDatabase } from "../testing/postgres.ts"
 import { missing } from "../testing/proxies.ts"
 
@@ -171,4 +172,16 @@ it.skipIf(!existsSync("/usr/lib/postgresql") || missing("nginx"))(
     expect(text).not.toContain("WRONG")
   },
   240_000,
+)
+
+it.skipIf(!installedChromium)(
+  "first-hour.ts walks from sign-up to an answer, and loads every page on two devices",
+  async () => {
+    const text = await run("first-hour", "--rounds", "1", "--only", "walks,pages")
+    expect(text).toMatch(/Sign-up to the first answer.*\n.*\n +\d/)
+    for (const page of ["dashboard, signed out", "overview, signed in", "/docs", "/docs/guide"])
+      for (const cache of ["cold", "warm"])
+        expect(text.match(new RegExp(`^ {2}${page}, ${cache} +[\\d,.]+`, "gm"))).toHaveLength(2)
+  },
+  300_000,
 )
