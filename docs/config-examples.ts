@@ -42,6 +42,7 @@ export const configExamples: Readonly<Record<string, Json>> = {
     "models/qwen3-0.6b.yaml",
     { file: "models/smollm2-360m.yaml", id: "svc-small", price: { input: 500, output: 2000 } },
   ],
+  "options.recommendedTemperature": 0.6,
   "options.schemaInPrompt": true,
   "options.instances": 2,
   "options.pooling": "mean",

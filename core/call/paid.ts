@@ -122,8 +122,8 @@ export const paid = (
   prepared: Prepared,
 ): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
   Effect.gen(function* () {
-    const { call, plan, meter } = prepared
-    const timing = meter.serverTiming
+    const { call, plan } = prepared
+    const { serverTiming: timing } = prepared.meter
     const { settle, note, cost, isOpen } = makeSettling(deps, prepared)
     const settleCut = settle(clientGone).pipe(
       Effect.catchCause((cause) =>
@@ -150,11 +150,8 @@ export const paid = (
         Stream.fromEffect(maskInternalErrors(deps.log)(settle(reply.status))),
       )
       const events = reply.events.pipe(Stream.onError(note), Stream.concat(settled))
-      return {
-        reply: withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined)),
-        cost,
-        timing,
-      }
+      const streamed = withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined))
+      return { reply: streamed, cost, timing }
     }
     // whether the money moved is not known then, so no cost is named
     yield* maskInternalErrors(deps.log)(settle(reply.status)).pipe(

@@ -35,11 +35,10 @@ export const runUnsettled = (
     const { caller } = input
     if (!caller) return yield* apiError("authentication_error")
     const prepared = yield* prepare(deps, endpoint, input, makeMeter(deps.clock))
-    const { plan } = prepared
     return yield* Effect.acquireUseRelease(
       admission(deps, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
       () =>
-        Effect.scoped(runPlan(deps.log, plan)).pipe(
+        Effect.scoped(runPlan(deps.log, prepared.plan)).pipe(
           Effect.flatMap(notStreamed),
           Effect.map((reply) => ({
             reply,
