@@ -9,6 +9,7 @@ import {
 } from "../core/index.ts"
 import { callsEndpoint } from "../plugins/billing-ledger/dashboard/calls-endpoint.ts"
 import { ledgerEndpoint } from "../plugins/billing-ledger/dashboard/ledger-endpoint.ts"
+import { revenueEndpoint } from "../plugins/billing-ledger/dashboard/revenue-endpoint.ts"
 import {
   errorsEndpoint,
   latencyEndpoint,
@@ -49,15 +50,15 @@ const used = {
 
 /**
  * Calls from `spanMs` ago to the last whole hour, evenly; 16 keys, 4 models and 4 endpoints, so
- * that over a year nearly each has an hour of its own.
+ * that over a year nearly each has an hour of its own. One of four is a line of a batch.
  */
 const seed = async (database: Database, account: string, n: number, spanMs: number) => {
   const grant = 50_000_000_000n
   const at = sql`${new Date(lastMs - spanMs)}::timestamptz + i::float8 * ${spanMs / n}::float8 * interval '1 ms'`
   await run(
     database,
-    sql`INSERT INTO ledger_call (id, account_id, key_id, mode, counts, state, admitted_at, settled_at, replica_id, endpoint, request_id, model, prices, hold_micros, cost_micros, usage, input_tokens, output_tokens, http_status, stages, total_ms, first_ms, error_code)
-      SELECT gen_random_uuid(), ${account}, ${account} || '-key-' || i * 7 % 16, 'live', 'all', 'settled', ${at}, ${at}, gen_random_uuid(), 'endpoint-' || i / 16 % 4, 'req-' || i, 'model-' || i / 64 % 4,
+    sql`INSERT INTO ledger_call (id, account_id, key_id, mode, counts, state, admitted_at, settled_at, replica_id, parent_id, endpoint, request_id, model, prices, hold_micros, cost_micros, usage, input_tokens, output_tokens, http_status, stages, total_ms, first_ms, error_code)
+      SELECT gen_random_uuid(), ${account}, ${account} || '-key-' || i * 7 % 16, 'live', 'all', 'settled', ${at}, ${at}, gen_random_uuid(), CASE WHEN i % 4 = 0 THEN 'batch-' || i / 1000 END, 'endpoint-' || i / 16 % 4, 'req-' || i, 'model-' || i / 64 % 4,
         ${JSON.stringify({ factor: 1, models: { m: { input: "5", ...rupiah } } })}::json, 1000, 500, ${JSON.stringify({ m: { inputTokens: 100, ...used } })}::jsonb, 100, 50,
         CASE WHEN i % 50 = 0 THEN 400 ELSE 200 END, ${JSON.stringify({ auth: 0.3, plan: 1.2, limits: 1.4, hold: 0.3, queue: 2.1, prefill: 51.2, decode: 812.5 })}::json,
         exp(3 + i::bigint * 7919 % 600 / 100.0), exp(2 + i::bigint * 7919 % 300 / 100.0), CASE WHEN i % 50 = 0 THEN 'backend_error' END FROM generate_series(0, ${n - 1}::int) i`,
@@ -115,18 +116,19 @@ const openReports = (database: Database) => {
     flushRefused: Effect.void,
     drained: Effect.void,
   })
-  const [usage, entries, receipt, log, latency, errors] = [
+  const [usage, entries, receipt, log, latency, errors, revenue] = [
     usageEndpoint(started),
     ledgerEndpoint(started),
     sessionReceiptEndpoint(started),
     callsEndpoint(started),
     latencyEndpoint(started),
     errorsEndpoint(started),
+    revenueEndpoint(started),
   ]
   const session = (account: string): Caller => ({
     tenant: { account, mode: "live" },
     scopes: [],
-    role: "user",
+    role: account === "admin" ? "admin" : "user",
     limits: defaultLimits,
   })
   /** Serializes the reply; returns its size in bytes. */
@@ -162,6 +164,7 @@ const openReports = (database: Database) => {
     calls: (account: string, query: Record<string, string> = {}) => ask(log, account, query),
     latency: (account: string, query: Record<string, string> = {}) => ask(latency, account, query),
     errors: (account: string, query: Record<string, string> = {}) => ask(errors, account, query),
+    revenue: (query: Record<string, string> = {}) => ask(revenue, "admin", query),
     receipt: (account: string, call_id: string) => ask(receipt, account, {}, { call_id }),
   }
 }
@@ -222,6 +225,9 @@ const questionsOf = async (
     "latency by the hour, 300,000 calls": () =>
       reports.latency("burst", { step: "hour", from: secondsOf(lastMs - dayMs) }),
     "errors, a year: 6,000 calls": () => reports.errors("year", year),
+    "revenue of all accounts, 30 days": () => reports.revenue(),
+    "revenue of all accounts, a year: 400,000 rows": () => reports.revenue(year),
+    "revenue of all accounts, a year, as CSV": () => reports.revenue({ ...year, format: "csv" }),
     receipt: () => reports.receipt("year", middle.json.data[0]?.call_id ?? ""),
   }
 }
@@ -264,7 +270,7 @@ try {
     const sorted = ms.toSorted((a, b) => a - b)
     const median = percentile(sorted, 0.5)
     console.log(
-      `${name.padEnd(40)} median ${median.toFixed(1).padStart(7)} ms, p95 ${percentile(sorted, 0.95).toFixed(1).padStart(7)} ms  ${(median / least).toFixed(0).padStart(5)} x SELECT 1  ${bytes} bytes`,
+      `${name.padEnd(46)} median ${median.toFixed(1).padStart(7)} ms, p95 ${percentile(sorted, 0.95).toFixed(1).padStart(7)} ms  ${(median / least).toFixed(0).padStart(5)} x SELECT 1  ${bytes} bytes`,
     )
   }
   for (const [name, work] of [
@@ -286,7 +292,7 @@ try {
     const startedMs = performance.now()
     await work()
     console.log(
-      `${name.padEnd(40)} once   ${(performance.now() - startedMs).toFixed(0).padStart(7)} ms`,
+      `${name.padEnd(46)} once   ${(performance.now() - startedMs).toFixed(0).padStart(7)} ms`,
     )
   }
   await test.close()

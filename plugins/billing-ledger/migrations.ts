@@ -51,4 +51,14 @@ export const migrations: Migrations = {
   },
   "006-refused-calls": { up: (db) => runFiles(db, ["refused-calls"]) },
   "007-call-outcomes": { up: (db) => runFiles(db, ["call-outcomes", "close", "close-late"]) },
+  // reports over all accounts; of calls only lines of batches that cost something are in it, whose
+  // sum then needs no row of theirs
+  "008-revenue": {
+    up: async (db) => {
+      await sql`CREATE INDEX ledger_usage_hour ON ledger_usage (hour)`.execute(db)
+      await sql`CREATE INDEX ledger_call_batch_cost ON ledger_call (admitted_at) INCLUDE (cost_micros) WHERE parent_id IS NOT NULL AND cost_micros > 0`.execute(
+        db,
+      )
+    },
+  },
 }

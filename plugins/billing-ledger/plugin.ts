@@ -14,6 +14,7 @@ import { ledgerCheck } from "./check/ledger-check.ts"
 import { usageCheck } from "./check/usage-check.ts"
 import { callsEndpoint } from "./dashboard/calls-endpoint.ts"
 import { ledgerEndpoint } from "./dashboard/ledger-endpoint.ts"
+import { revenueEndpoint } from "./dashboard/revenue-endpoint.ts"
 import { errorsEndpoint, latencyEndpoint } from "./dashboard/timeline-endpoints.ts"
 import { usageEndpoint } from "./dashboard/usage-endpoint.ts"
 import type { LedgerDeps } from "./deps.ts"
@@ -62,6 +63,7 @@ export const plugin = definePlugin({
           callsEndpoint(started.get),
           latencyEndpoint(started.get),
           errorsEndpoint(started.get),
+          revenueEndpoint(started.get),
           keyReceiptEndpoint(started.get),
           sessionReceiptEndpoint(started.get),
         ])

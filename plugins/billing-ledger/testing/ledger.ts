@@ -33,6 +33,7 @@ export interface Spent {
   readonly outcome?: Settlement["outcome"]
   readonly status?: number
   readonly counts?: AdmitRequest["counts"]
+  /** The batch that it is a line of. */
   readonly parent?: string
   readonly timing?: Settlement["timing"]
   readonly failure?: Settlement["failure"]
@@ -148,10 +149,12 @@ export const openTestLedger = async (
     settle,
     /** Admits a call and settles it. */
     spend: async (spent: Spent = {}) => settle(await admit(spent), spent),
-    grant: (micros: bigint, account = "acct_1", reason = "Free credit") =>
-      Effect.runPromise(
-        billing.adjust({ id: randomUUID(), account, amountMicros: micros, reason }),
-      ),
+    grant: (
+      micros: bigint,
+      account = "acct_1",
+      reason = "Free credit",
+      id: string = randomUUID(),
+    ) => Effect.runPromise(billing.adjust({ id, account, amountMicros: micros, reason })),
     ask: (
       endpoint: Endpoint,
       query: Record<string, string> = {},
