@@ -50,18 +50,18 @@ export const listAccounts = (
   })
 
 /**
- * An id is found by its index; searching e-mail addresses scans all of them, which is slow when
+ * Ids are found by their index; searching e-mail addresses scans all of them, which is slow when
  * there are many.
  */
-export const findAccount = (
+export const findAccounts = (
   database: Database,
-  id: string,
-): Effect.Effect<ListedAccount | undefined, PortError> =>
+  ids: readonly string[],
+): Effect.Effect<readonly ListedAccount[], PortError> =>
   database.run(() =>
     database
       .queries<AccountsTables>()
       .selectFrom("accounts_account")
       .select(shownColumns)
-      .where("id", "=", id)
-      .executeTakeFirst(),
+      .where("id", "in", ids)
+      .execute(),
   )

@@ -3,6 +3,7 @@ import {
   type ApiError,
   badQuery,
   firstOf,
+  isId,
   type Micros,
   type Page,
   type PortError,
@@ -18,12 +19,14 @@ import { type AccountReply, toAccount } from "../to-account.ts"
 import {
   type AccountFilter,
   accountStates,
-  findAccount,
+  findAccounts,
   type ListedAccount,
   listAccounts,
 } from "./account-list.ts"
 
 const maxQueryCharacters = 200
+const maxIds = 100
+const idsIn = (text: string): readonly string[] => text.split(",").filter((id) => id !== "")
 const pageSize = 500
 /** Balances are read one by one: more accounts than this would take too long. */
 const maxCompared = 10_000
@@ -31,6 +34,17 @@ const maxCompared = 10_000
 export const AccountQuery = Schema.Struct({
   ...pageQuery,
   q: textFilter(maxQueryCharacters),
+  ids: Schema.optionalKey(
+    Schema.String.check(
+      Schema.makeFilter((text: string) =>
+        idsIn(text).every(isId) && idsIn(text).length <= maxIds
+          ? true
+          : `must be at most ${maxIds} ids with commas between`,
+      ),
+    ).annotate({
+      description: `Ids with commas between, at most ${maxIds}: these accounts, other filters aside. What is no account's is left out.`,
+    }),
+  ),
   state: wordQuery(accountStates),
   balance_below: Schema.optionalKey(
     Schema.String.check(
@@ -87,11 +101,16 @@ const withBalanceBelow = (
 /** The reply of `GET /admin/accounts`. */
 export const accountPage = (deps: AccountsDeps, query: AccountQuery, wanted: Page = query) =>
   Effect.gen(function* () {
-    const { q = "", state, balance_below = "" } = query
+    const { q = "", ids = "", state, balance_below = "" } = query
+    if (ids !== "") {
+      const rows = yield* findAccounts(deps.database, idsIn(ids))
+      const data = yield* Effect.forEach(rows, (row) => shown(deps, row), { concurrency: 4 })
+      return { status: 200, json: toList(data, false) }
+    }
     const after = yield* placeOf(wanted.after, (id) =>
       Effect.map(deps.accounts.byId(id), (row) => row?.id),
     )
-    const named = q === "" ? undefined : yield* findAccount(deps.database, q)
+    const [named] = q === "" ? [] : yield* findAccounts(deps.database, [q])
     if (named)
       return {
         status: 200,
