@@ -17,6 +17,7 @@ import { command } from "./command.ts"
 import type { BatchDeps } from "./deps.ts"
 import { migrations } from "./migrations.ts"
 import { limitsOf, Settings } from "./settings.ts"
+import { keepMeasured } from "./work/batch-metrics.ts"
 import { keepWorking } from "./work/worker.ts"
 
 const targetsIn = (container: DependencyContainer): BatchDeps["targets"] =>
@@ -83,6 +84,7 @@ export const plugin = definePlugin<Settings>({
           for (const check of [batchCheck({ ...deps, ledger }), partCheck(deps)])
             provide(container, Tokens.consistencyChecks, check)
           const { mode, role } = resolve(container, Tokens.deployment)
+          if (mode === "server") yield* keepMeasured(deps)
           if (mode === "server" && role !== "api") yield* Effect.forkScoped(keepWorking(deps))
         }),
     }

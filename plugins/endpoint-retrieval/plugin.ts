@@ -17,7 +17,7 @@ import { orphanCheck } from "./check/orphan-check.ts"
 import { command } from "./command.ts"
 import type { IngestDeps } from "./ingest/ingest-deps.ts"
 import { ingestHandlers, ingestObserver } from "./ingest/ingest-job.ts"
-import { keepUp } from "./ingest/upkeep.ts"
+import { keepMeasured, keepUp } from "./ingest/upkeep.ts"
 import { migrations } from "./migrations.ts"
 import { makeDocumentReader } from "./reading/document-reader.ts"
 import { Settings } from "./settings.ts"
@@ -106,6 +106,7 @@ export const plugin = definePlugin<Settings>({
           for (const check of [documentCheck(checked), orphanCheck(checked)])
             provide(container, Tokens.consistencyChecks, check)
           const { mode, role } = resolve(container, Tokens.deployment)
+          if (mode === "server") yield* keepMeasured(deps)
           if (mode === "server" && role !== "api") yield* keepUp(deps)
         }),
     }

@@ -2,6 +2,7 @@ import { Effect, Queue } from "effect"
 import { definePlugin, provide, repeat, resolve, resolveAll, Tokens } from "../../core/index.ts"
 import { queueCheck } from "./check.ts"
 import { drive } from "./driver.ts"
+import { measureJobs } from "./job-counts.ts"
 import { migrations } from "./migrations.ts"
 import { makeQueue } from "./queue.ts"
 import { Settings } from "./settings.ts"
@@ -30,17 +31,20 @@ export const plugin = definePlugin<Settings>({
           random: Math.random,
           wake: () => void Queue.offerUnsafe(woken, true),
         })
+        const metrics = resolve(container, Tokens.metrics)
+        const handlers = () => resolveAll(container, Tokens.jobHandlers).map(({ name }) => name)
         provide(container, Tokens.queue, queue)
-        provide(
-          container,
-          Tokens.consistencyChecks,
-          queueCheck({
-            database,
-            clock,
-            handlers: () => resolveAll(container, Tokens.jobHandlers).map(({ name }) => name),
-          }),
-        )
+        provide(container, Tokens.consistencyChecks, queueCheck({ database, clock, handlers }))
         if (resolve(container, Tokens.deployment).mode !== "server") return
+        yield* repeat(
+          log,
+          {
+            event: "queue.measure_failed",
+            message: "background jobs could not be counted",
+            everyMs: 5_000,
+          },
+          measureJobs({ database, clock, metrics, handlers }),
+        )
         yield* drive(worker, woken, { clock, log, pollMs })
         yield* repeat(
           log,

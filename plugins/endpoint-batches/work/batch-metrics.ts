@@ -1,6 +1,6 @@
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import { sql } from "kysely"
-import type { Json, PortError } from "../../../core/index.ts"
+import { type Json, type PortError, repeat } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
 import type { LineResult } from "./run-line.ts"
@@ -29,10 +29,7 @@ export const countLines = (deps: BatchDeps, results: readonly LineResult[]): voi
 const unfinished = ["validating", "in_progress"] as const
 
 /** Looks up the batches that have not ended; all processes of a database see the same. */
-export const measureBatches = ({
-  database,
-  metrics,
-}: BatchDeps): Effect.Effect<void, PortError> => {
+const measureBatches = ({ database, metrics }: BatchDeps): Effect.Effect<void, PortError> => {
   const batches = metrics.gauge(
     "rakit_batches",
     "Batches that have not ended, by status; the same in all processes of a database.",
@@ -57,3 +54,15 @@ export const measureBatches = ({
     },
   )
 }
+
+/** Every server counts them: one that only answers clients is asked about them, too. */
+export const keepMeasured = (deps: BatchDeps): Effect.Effect<void, never, Scope.Scope> =>
+  repeat(
+    deps.log,
+    {
+      event: "batch.measure_failed",
+      message: "unfinished batches could not be counted",
+      everyMs: 5_000,
+    },
+    measureBatches(deps),
+  )

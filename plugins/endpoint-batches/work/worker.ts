@@ -1,8 +1,8 @@
 import { Cause, Deferred, Effect, Fiber, type Scope, Semaphore } from "effect"
-import { type PortError, repeat, type StorageError } from "../../../core/index.ts"
+import type { PortError, StorageError } from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import { runClaimed } from "./batch-lifecycle.ts"
-import { lineCounter, measureBatches } from "./batch-metrics.ts"
+import { lineCounter } from "./batch-metrics.ts"
 import { type Cancellation, makeCancellation } from "./cancellation.ts"
 import { chooseBatches, claimBatch, waitingBatches, whoYields } from "./claim.ts"
 import { makeHoldTrackers } from "./hold-tracker.ts"
@@ -135,19 +135,12 @@ const makeBatchWorker = (deps: BatchDeps): BatchWorker => {
   return { poll: Effect.uninterruptible(poll), rest: running.endWithin, stop: running.interruptAll }
 }
 
-const measuring = {
-  event: "batch.measure_failed",
-  message: "unfinished batches could not be counted",
-  everyMs: 5_000,
-} as const
-
 /** Works batches through until its Scope closes. Several processes may do so on one database. */
 export const keepWorking = (deps: BatchDeps): Effect.Effect<never, never, Scope.Scope> =>
   Effect.gen(function* () {
     const worker = makeBatchWorker(deps)
     yield* keepSwept(deps)
     lineCounter(deps)
-    yield* repeat(deps.log, measuring, measureBatches(deps))
     const poll = Effect.catchCause(worker.poll, (cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt

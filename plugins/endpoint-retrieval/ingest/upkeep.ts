@@ -114,7 +114,7 @@ export const sendOutdated = (deps: IngestDeps): Effect.Effect<number, PortError>
 const soonMs = 5_000
 const laterMs = 60_000
 
-/** Sweeps, rescues, moves to other spaces and counts until the Scope closes. Every worker does. */
+/** Sweeps, rescues and moves to other spaces until the Scope closes. Every worker does. */
 export const keepUp = (deps: IngestDeps): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { log } = deps
@@ -155,13 +155,16 @@ export const keepUp = (deps: IngestDeps): Effect.Effect<void, never, Scope.Scope
         }),
       ],
     ])
-    yield* repeat(
-      log,
-      {
-        event: "retrieval.measure_failed",
-        message: "unfinished knowledge files could not be counted",
-        everyMs: soonMs,
-      },
-      measureUnfinished(deps),
-    )
   })
+
+/** Every server counts them: one that only answers clients is asked about them, too. */
+export const keepMeasured = (deps: IngestDeps): Effect.Effect<void, never, Scope.Scope> =>
+  repeat(
+    deps.log,
+    {
+      event: "retrieval.measure_failed",
+      message: "unfinished knowledge files could not be counted",
+      everyMs: soonMs,
+    },
+    measureUnfinished(deps),
+  )
