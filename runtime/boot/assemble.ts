@@ -6,16 +6,26 @@ import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { Backend } from "../../core/ports/model.ts"
 import type { JobHandler } from "../../core/ports/queue.ts"
 import type { Log } from "../../core/services/log.ts"
-import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
+import { provide, resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
+import { pricesEndpoint } from "../admin/prices-endpoint.ts"
+import { serverEndpoint } from "../admin/server-endpoint.ts"
 import { decodePart } from "../config/decode.ts"
 import type { LoadedConfig } from "../config/load.ts"
 import type { Problem } from "../config/problems.ts"
 import { lockFileName, openSourceLock } from "../services/model-files/store/source-lock.ts"
+import { version } from "../version.ts"
 import { orderPlugins } from "./dependency-order.ts"
 import { type Kernel, kernelTokens, makeKernel, type Purpose } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
 import { withOptions } from "./model-options.ts"
-import { checkModels, checkPrices, configuredModels, type PlacedModel, toEntry } from "./models.ts"
+import {
+  checkModels,
+  checkPrices,
+  configuredModels,
+  originOf,
+  type PlacedModel,
+  toEntry,
+} from "./models.ts"
 import { type Offered, withOffers } from "./offered-models.ts"
 import { type MissingProvider, withFixes } from "./suggest-plugins.ts"
 
@@ -179,6 +189,26 @@ const createPlugins = (
     return { order: sorted.map(({ key }) => plugins.get(key)!), models }
   })
 
+/** The server's own endpoints for administrators, where a plugin knows who they are. */
+const addAdminEndpoints = (
+  { container, metrics, readiness }: Kernel,
+  order: readonly AssembledPlugin[],
+  models: readonly PlacedModel[],
+): void => {
+  const knowsAdmins = order.some(({ plugin }) =>
+    plugin.provides.some(({ name }) => name === Tokens.sessions.name),
+  )
+  if (!knowsAdmins) return
+  const catalogue = resolve(container, Tokens.catalogue)
+  const clock = resolve(container, Tokens.clock)
+  const deployment = resolve(container, Tokens.deployment)
+  for (const endpoint of [
+    serverEndpoint({ readiness: readiness.get, catalogue, metrics, clock, deployment, version }),
+    pricesEndpoint({ catalogue, clock, originOf: (name) => originOf(models, name) }),
+  ])
+    provide(container, Tokens.endpoints, endpoint)
+}
+
 /**
  * Checks all that can be checked without I/O by plugins. Fails with a ConfigError that lists all
  * problems.
@@ -203,6 +233,7 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
     })
     const kernel: Kernel = yield* makeKernel(config.deployment, purpose, log, lock)
     const { order, models } = yield* createPlugins(config, kernel, sorted, settings)
+    addAdminEndpoints(kernel, order, models)
     const endpoints = resolveAll(kernel.container, Tokens.endpoints)
     const backends = resolveAll(kernel.container, Tokens.backends)
     const jobHandlers = resolveAll(kernel.container, Tokens.jobHandlers)

@@ -9,8 +9,10 @@ import { systemClock } from "../../core/services/clock.ts"
 import type { Deployment, Role } from "../../core/services/deployment.ts"
 import { makeIds } from "../../core/services/ids.ts"
 import type { Log } from "../../core/services/log.ts"
+import { makeStarted, type Started } from "../../core/started.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
 import type { DeploymentConfig } from "../config/schema.ts"
+import type { Readiness } from "../http/system/health.ts"
 import { folderTrouble, makeDataFolder } from "../services/folders.ts"
 import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
 import type { SourceLock } from "../services/model-files/context.ts"
@@ -33,6 +35,8 @@ export interface Kernel {
   readonly metrics: ExposedMetrics
   readonly modelMetrics: ModelMetrics
   readonly modelFiles: ModelFilesStore
+  /** Set once there is an HTTP server. */
+  readonly readiness: Started<Effect.Effect<Readiness>>
 }
 
 /** The tokens that the kernel provides to every plugin. */
@@ -120,7 +124,8 @@ export const makeKernel = (
     })
     provide(container, Tokens.callPath, callPath)
     const modelMetrics = makeModelMetrics(metrics, catalogue, systemClock)
-    return { container, address, metrics, modelMetrics, modelFiles }
+    const readiness = makeStarted<Effect.Effect<Readiness>>()
+    return { container, address, metrics, modelMetrics, modelFiles, readiness }
   })
 
 /**

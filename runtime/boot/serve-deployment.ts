@@ -104,6 +104,7 @@ export const serveDeployment = (
       trace,
     })
     deployment.address.baseUrl ??= server.url
+    deployment.readiness.set(server.readiness)
     const { role = "all" } = resolve(container, Tokens.deployment)
     server.publish(role === "worker" ? [] : deployment.endpoints)
     options.onListening(server)

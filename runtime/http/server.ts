@@ -41,7 +41,7 @@ import { makeReclaim } from "./request/reclaim.ts"
 import { makeTurns } from "./request/turns.ts"
 import { makeCors } from "./response/cors.ts"
 import { makeRoutes, makeServe, type RouteDeps } from "./routes.ts"
-import { makeReadiness } from "./system/health.ts"
+import { makeReadiness, type Readiness } from "./system/health.ts"
 import { makeObserver } from "./system/observe.ts"
 import { openScrape, type ScrapeSettings, serveMetrics } from "./system/scrape.ts"
 import { type ApiDocument, systemRoutes, toApiDocument } from "./system/system-routes.ts"
@@ -82,6 +82,8 @@ export interface HttpServer {
   readonly port: number
   /** The number of requests whose reply is not complete or whose call is not settled. */
   readonly inFlight: number
+  /** What `/readyz` shows. */
+  readonly readiness: Effect.Effect<Readiness>
   /**
    * Replaces the routes. Before the first call an unknown path is 503 `server_starting`, not 404.
    */
@@ -197,6 +199,7 @@ export const makeHttpServer = (
       get inFlight() {
         return inFlight.size
       },
+      readiness,
       publish: routing.publish,
       ready: () => {
         isReady = true

@@ -1,11 +1,26 @@
 import { collectDefaultMetrics, Registry } from "prom-client"
+import type { Strings } from "../../core/json.ts"
 import type { Metrics } from "../../core/services/metrics.ts"
 import { makeCounter, makeGauge, makeHistogram } from "./series.ts"
+
+export interface MetricValue {
+  readonly labels: Strings
+  readonly value: number
+}
 
 export interface ExposedMetrics extends Metrics {
   /** The Prometheus text format. */
   expose(): Promise<string>
+  /**
+   * The series of counters and gauges by their names; a metric that nobody has made is left out.
+   * Those of the process are not read: some begin anew with each reading.
+   */
+  read(names: readonly string[]): Promise<ReadonlyMap<string, readonly MetricValue[]>>
   readonly contentType: string
+}
+
+interface Series {
+  readonly values: readonly MetricValue[]
 }
 
 /**
@@ -22,6 +37,9 @@ export const makeMetrics = (): ExposedMetrics => {
     return metric
   }
   const updates: (() => void)[] = []
+  const update = () => {
+    for (const one of updates) one()
+  }
   return {
     counter: (name, help, labelNames = []) =>
       once(name, () => makeCounter({ name, help, labelNames }, registry)),
@@ -31,8 +49,16 @@ export const makeMetrics = (): ExposedMetrics => {
       once(name, () => makeHistogram({ name, help, labelNames }, buckets, registry)),
     onRead: (update) => void updates.push(update),
     expose: () => {
-      for (const update of updates) update()
+      update()
       return registry.metrics()
+    },
+    read: async (names) => {
+      update()
+      const known = names.filter((name) => made.has(name))
+      const series = await Promise.all(
+        known.map((name) => registry.getSingleMetric(name)?.get() as Promise<Series>),
+      )
+      return new Map(known.map((name, at) => [name, series[at]?.values ?? []]))
     },
     contentType: registry.contentType,
   }
