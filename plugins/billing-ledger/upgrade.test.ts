@@ -47,6 +47,7 @@ it("gives an old database the functions of a new one", async () => {
     "005-evidence",
     "006-refused-calls",
     "007-call-outcomes",
+    "008-revenue",
   ])
   await run(fresh.database.migrate("billing-ledger", migrations))
   const after = await functionsOf(fresh.database)
