@@ -106,12 +106,17 @@ describe.skipIf(!installedChromium)(
         await settled(page)
         found.push(...(await faults(page, `usage, ${measure}`)))
       }
-      await go(page, "playground")
-      const tabs = await page
-        .locator(".tabs a")
-        .evaluateAll((all) => all.map((a) => a.getAttribute("href")))
-      expect(tabs.length).toBeGreaterThan(3)
-      for (const tab of tabs) await visit(tab!.slice(1))
+      for (const [route, least] of [
+        ["playground", 3],
+        ["admin", 3],
+      ] as const) {
+        await go(page, route)
+        const tabs = await page
+          .locator(".tabs a")
+          .evaluateAll((all) => all.map((a) => a.getAttribute("href")))
+        expect(tabs.length).toBeGreaterThan(least)
+        for (const tab of tabs) await visit(tab!.slice(1))
+      }
       expect(await page.locator("html").getAttribute("lang")).toBe(look.language)
       await close()
       expect(found).toEqual([])

@@ -67,7 +67,8 @@ const Search = ({ onSearch }) => {
   <//>`
 }
 
-export const Admin = () => {
+/** Accounts, the one that is opened, and the audit log. */
+export const AdminAccounts = () => {
   const { t } = useText()
   const [filter, search] = useState({})
   const [openId, open] = useState(undefined)
@@ -79,7 +80,6 @@ export const Admin = () => {
   }
   const opened = list.items?.find(({ id }) => id === openId)
   return html`
-    <h1>${t("nav.admin")}</h1>
     <section class="card" aria-labelledby="accounts">
       <h2 id="accounts">${t("accounts")}</h2>
       <${Search} onSearch=${search} />

@@ -5,6 +5,7 @@ import { html } from "../html.js"
 import { Amount } from "../parts/amount.js"
 import { Chart } from "../parts/chart.js"
 import { seriesOf } from "../parts/chart-data.js"
+import { Figure } from "../parts/figure.js"
 import { useLoad } from "../parts/load.js"
 import { Loading, ProblemNotice } from "../parts/notice.js"
 import { useStore } from "../store.js"
@@ -19,9 +20,6 @@ const spanOf = (nowMs) => {
   const first = dayText(nowMs - (daysShown - 1) * dayMs)
   return { today, month, first, from: first < month ? first : month }
 }
-
-const Figure = ({ label, value, hint }) =>
-  html`<div class="card figure"><p class="quiet">${label}</p><p class="big">${value}</p>${hint && html`<p class="hint">${hint}</p>`}</div>`
 
 /** Loaded again when the balance changes. */
 const useSpend = (balance) => {

@@ -20,7 +20,7 @@ export const timelines = ["codes", "latency"]
 const presets = [1, 7, 30, 90]
 
 /** Ranges that end today. */
-const Presets = ({ choice, onChoose }) => {
+export const Presets = ({ choice, onChoose }) => {
   const { t, language } = useText()
   const { nowMs } = useApp()
   const to = dayText(nowMs())
