@@ -55,8 +55,11 @@ const siblingOf = (one: Case, world: World, random: Random, index: number): read
   const siblings = world.document.operations.filter(({ path }) => path.split("}")[0] === start)
   if (place < 0 || siblings.length < 2) return []
   const other = goodCase(world, random.pick(siblings), one.actor, random, index)
+  const id = one.path.split("/")[place] ?? ""
+  // a request that only reads may name what the actors live on
+  if (other.method !== "GET" && world.kept.has(id)) return []
   const parts = other.path.split("/")
-  parts[place] = one.path.split("/")[place] ?? ""
+  parts[place] = id
   return [{ ...other, path: parts.join("/") }]
 }
 
