@@ -16,8 +16,12 @@ const { clock } = fixture
 const ask = (endpoint: Endpoint, role: "admin" | "user" = "admin") =>
   fixture.ask(endpoint, undefined, { caller: { ...fixture.caller, role } })
 const deployment = {
-  ...{ name: "test", dataDir: "/nonexistent", modelsDir: "/nonexistent", baseUrl: "" },
-  ...{ mode: "server", role: "api" },
+  name: "test",
+  dataDir: "/nonexistent",
+  modelsDir: "/nonexistent",
+  baseUrl: "",
+  mode: "server",
+  role: "api",
 } as const
 
 it("the server's state: checks with reasons, each model's state, queue and engine", async () => {
