@@ -12,7 +12,7 @@ const measure = async (path: string, graphs: string): Promise<void> => {
   const found = new Map<string, number>()
   const rows: string[][] = []
   let tokens = 0
-  for (const precision of ["fp32", "auto", "int8", "int4"] as const) {
+  for (const precision of ["fp32", "auto", "int8", "int8-channel", "int4"] as const) {
     const startedMs = performance.now()
     const decoder = await openDecoder({ path, graphs, precision, threads: 2 }, () => {})
     const openedMs = performance.now() - startedMs

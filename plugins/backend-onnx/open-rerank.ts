@@ -31,7 +31,9 @@ export const makesNoVectors = (path: string): string =>
 
 /** Why a cross-encoder can't be opened so; undefined: it can. */
 export const wrongPrecision = (path: string, precision: Precision): string | undefined =>
-  precision === "int4" ? `${path}: a cross-encoder is kept in int8 or fp32, not in int4` : undefined
+  precision === "int4" || precision === "int8-channel"
+    ? `${path}: a cross-encoder is kept in int8 or fp32, not in ${precision}`
+    : undefined
 
 /** A file that can't be read is reported by the thread that opens it. */
 const chatTemplateOf = (path: string): string => {

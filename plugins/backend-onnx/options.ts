@@ -14,9 +14,9 @@ const precisionOf = <Name extends Precision>(
     .pipe(Schema.withDecodingDefaultKey(Effect.succeed(byDefault)))
 
 const chatPrecision = precisionOf<Precision>(
-  ["auto", "int8", "int4", "fp32"],
+  ["auto", "int8", "int8-channel", "int4", "fp32"],
   "auto",
-  "How weights are kept: as each matrix is in the file (4 bits for Q4_0, Q4_1 and Q4_K, 8 for all others), all in 8 bits, in 4, or 32 for reference.",
+  "How weights are kept: as each matrix is in the file (4 bits for Q4_0, Q4_1 and Q4_K, 8 for all others), all in 8 bits, in 4, or 32 for reference. int8-channel: in 8 bits with one scale for each output, for CPUs with VNNI or AMX: prompts and several answers at once are faster.",
 )
 
 const defaultInstruction =

@@ -29,6 +29,7 @@ const everyHeadItsOwn = { kvHeads: 4 }
 
 describe.each([
   ["int8", "heads in groups", grouped],
+  ["int8-channel", "heads in groups", grouped],
   ["int4", "heads in groups", grouped],
   ["fp32", "heads in groups", grouped],
   ["int4", "every head with keys of its own", everyHeadItsOwn],

@@ -18,7 +18,7 @@ const others = [1, 7, 40, 120]
 describe.each(["gemma3", "smollm3", "phi3", "phi4-mini", "qwen3-moe"])(
   "%s: a token has the same bits in any chunks and any company",
   (name) => {
-    test.each(["fp32", "int8", "int4"] as const)("%s", async (precision) => {
+    test.each(["fp32", "int8", "int8-channel", "int4"] as const)("%s", async (precision) => {
       const { session: decoder } = await openDecoder(
         { path: fixtureFolder(name), graphs: join(root, "graphs"), precision, threads: 2 },
         () => {},

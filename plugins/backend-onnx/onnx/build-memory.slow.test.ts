@@ -79,7 +79,7 @@ beforeAll(() => {
   closeSync(file)
 }, 60_000)
 
-test.each(["int8", "int4", "fp16", "fp32"])(
+test.each(["int8", "int8-channel", "int4", "fp16", "fp32"])(
   "a model of 260 MB is built into %s with much less memory than it has bytes",
   async (precision) => {
     expect(statSync(path).size).toBeGreaterThan(250 * 2 ** 20)

@@ -2,8 +2,8 @@ import { ProtobufWriter } from "./protobuf.ts"
 import type { StoredWeights, WeightStore } from "./weight-store.ts"
 
 /** Numbers of TensorProto.DataType. */
-const elementTypes = { float: 1, uint8: 2, int64: 7, float16: 10 } as const
-const elementBytes = { float: 4, uint8: 1, int64: 8, float16: 2 } as const
+const elementTypes = { float: 1, uint8: 2, int8: 3, int64: 7, float16: 10 } as const
+const elementBytes = { float: 4, uint8: 1, int8: 1, int64: 8, float16: 2 } as const
 export type ElementType = keyof typeof elementTypes
 
 /** The name of a value (edge) in the graph. */
@@ -197,6 +197,11 @@ export class GraphBuilder {
       typeof values === "number" ? [] : [list.length],
       Float32Array.from(list),
     )
+  }
+
+  /** A scalar, the zero point of a quantization. */
+  zeroPoint(value: number): Value {
+    return this.inline("uint8", [], Uint8Array.of(value))
   }
 
   private inline(type: ElementType, shape: readonly number[], values: ArrayBufferView): Value {

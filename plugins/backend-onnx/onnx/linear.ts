@@ -4,10 +4,11 @@ import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
+import { channelProduct, writeChannels } from "./int8-channels.ts"
 import type { StoredWeights } from "./weight-store.ts"
 
 /** How weights are kept; `auto`: each matrix as its file has it. */
-export type Precision = "auto" | "int8" | "int4" | "fp16" | "fp32"
+export type Precision = "auto" | "int8" | "int8-channel" | "int4" | "fp16" | "fp32"
 
 /** Whether 4 bits hold rows of this type without loss. */
 export const isFourBits = (type: GgmlType): boolean => type.levels !== undefined
@@ -32,7 +33,13 @@ export const linear = (
   bias?: Float32Array,
 ): Value => {
   const kept = precision === "auto" ? ownPrecision(matrix) : precision
-  const products = { int8: int8Linear, int4: int4Linear, fp16: halfLinear, fp32: floatLinear }
+  const products = {
+    int8: int8Linear,
+    "int8-channel": graph.target === "cpu" ? channelLinear : int8Linear,
+    int4: int4Linear,
+    fp16: halfLinear,
+    fp32: floatLinear,
+  }
   const product = products[kept](graph, x, matrix)
   return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
 }
@@ -195,6 +202,15 @@ const plusShifts = (
   const inBlocks = graph.node("Reshape", [x, graph.ints([0, 0, blocks, blockSize])])
   const sums = graph.node("ReduceSum", [inBlocks, graph.ints([3])], { attributes: { keepdims: 0 } })
   return graph.node("Add", [product, graph.matmul(sums, shifts, { transposed: 2 })])
+}
+
+const channelLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
+  const { rows, columns } = matrix
+  const name = graph.name("w")
+  const q = graph.weights(`${name}_q`, "int8", [columns, rows])
+  const scales = graph.weights(`${name}_s`, "float", [rows])
+  writeChannels(graph.store, { q, scales }, matrix, inBatches)
+  return channelProduct(graph, x, columns, { q: `${name}_q`, scales: `${name}_s` })
 }
 
 const int4Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {

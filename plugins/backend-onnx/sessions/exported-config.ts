@@ -17,6 +17,7 @@ const namesFor: Readonly<Record<Precision, readonly string[]>> = {
   // the keys and values of fp16 exports are float16, too, which sessions don't take
   fp16: ["model", "model_fp32"],
   int8: eightBits,
+  "int8-channel": eightBits,
   auto: eightBits,
   int4: ["model_q4", "model_bnb4"],
 }

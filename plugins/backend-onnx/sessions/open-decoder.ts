@@ -30,6 +30,7 @@ import type { Decoder, DecoderSession } from "./decoder.ts"
 import { writeUpload } from "./device-adapters.ts"
 import { writeKvGraphs } from "./device-kv.ts"
 import { DeviceSession } from "./device-session.ts"
+import { checkDigits, writeDigits } from "./digits-probe.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
 import { ExportedSession } from "./exported-session.ts"
 import { runProbe, writeProbe } from "./rounding-probe.ts"
@@ -110,7 +111,10 @@ const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): st
       writeKvGraphs(folder, config)
       writeAttention(folder, config)
       if (takesAdapters) writeUpload(folder)
-    } else writeProbe(folder, building)
+      return
+    }
+    writeProbe(folder, building)
+    if (spec.precision === "int8-channel") writeDigits(folder)
   })
 }
 
@@ -187,6 +191,7 @@ const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder
       const model = { shape: source.config, embed }
       const adapters = adaptersOf(spec, source, progress)
       if (device) return DeviceSession.open(folder, threads, { ...model, ...device }, adapters)
+      if (spec.precision === "int8-channel") await checkDigits(folder, spec.path)
       const rounding = await runProbe(folder, threads, source.config, embed)
       return BuiltSession.open(folder, threads, { ...model, rounding }, adapters)
     }

@@ -22,7 +22,7 @@ test.skipIf(!existsSync(path))(
   "eight and four bits cost a real model less than two percent of its perplexity",
   async () => {
     const exact = await measured("fp32")
-    for (const precision of ["int8", "int4"] as const)
+    for (const precision of ["int8", "int8-channel", "int4"] as const)
       expect((await measured(precision)) / exact).toBeLessThan(1.02)
   },
   240_000,
