@@ -80,38 +80,63 @@ describe("sign-up", () => {
     expect(await again()).toMatchObject({ status: 400, json: { param: "token" } })
   })
 
-  it("answers alike when the e-mail has an account, which stays as it is and gets a mail", async () => {
-    for (const verified of [false, true]) {
+  const signUpAgain = async (email: string, by: string) => {
+    const [again, fresh] = [
+      await accounts.post("signup", { email: email.toUpperCase(), password: by }),
+      await accounts.post("signup", { email: accounts.newEmail(), password }),
+    ]
+    expect(formOf(again)).toEqual(formOf(fresh))
+    expect(again.json).toMatchObject({
+      email,
+      role: "user",
+      email_verified: false,
+      balance_idr: 50_000,
+    })
+    expect((await fixture.billingOf(again.json.id)).balanceMicros).toBe(0n)
+    expect(accounts.mailsTo(email)).toHaveLength(2)
+    return { id: again.json.id, subject: accounts.mailsTo(email)[1]?.subject }
+  }
+
+  it.each([
+    [true, "another password", "You already have an account"],
+    [true, password, "You already have an account"],
+    [false, password, "Confirm your e-mail address"],
+  ])(
+    "answers alike when the e-mail has an account, which stays as it is and gets a mail (verified: %s, %s)",
+    async (verified, by, wanted) => {
       const { email, id } = await accounts.signUp({ verified })
       const before = await accounts.rowOf(email)
-      const [again, fresh] = [
-        await accounts.post("signup", { email: email.toUpperCase(), password: "another password" }),
-        await accounts.post("signup", { email: accounts.newEmail(), password }),
-      ]
-      expect(formOf(again)).toEqual(formOf(fresh))
-      expect(again.json).toMatchObject({
-        email,
-        role: "user",
-        email_verified: false,
-        balance_idr: 50_000,
-      })
-      expect(again.json.id).not.toBe(id)
+      const again = await signUpAgain(email, by)
+      expect(again.id).not.toBe(id)
+      expect(again.subject).toBe(wanted)
       expect(await accounts.rowOf(email)).toEqual(before)
       expect((await fixture.billingOf(id)).balanceMicros).toBe(50_000_000_000n)
-      expect((await fixture.billingOf(again.json.id)).balanceMicros).toBe(0n)
-      expect(accounts.mailsTo(email)).toHaveLength(2)
-      expect(accounts.mailsTo(email)[1]?.subject).toBe(
-        verified ? "You already have an account" : "Confirm your e-mail address",
-      )
-      expect((await accounts.post("login", { email, password: "another password" })).status).toBe(
-        401,
-      )
+      if (by !== password)
+        expect((await accounts.post("login", { email, password: by })).status).toBe(401)
       if (!verified)
         expect(
           (await accounts.post("verify-email", { token: fixture.mailedToken(email, "verify") }))
             .json,
         ).toMatchObject({ id, email_verified: true })
-    }
+    },
+  )
+
+  it("voids what a stranger made of an address, when its owner signs up", async () => {
+    const { email, id } = await accounts.signUp({ verified: false })
+    const token = await accounts.signIn(email)
+    await accounts.post("keys", { name: "theirs" }, { token })
+    const verify = fixture.mailedToken(email, "verify")
+    await signUpAgain(email, "the owner's password")
+    // neither password is good, nor is the link of the first mail, nor the session
+    for (const by of [password, "the owner's password"])
+      expect((await accounts.post("login", { email, password: by })).status).toBe(401)
+    expect((await accounts.post("verify-email", { token: verify })).status).toBe(400)
+    expect((await fixture.ask("GET", "/dashboard/me", undefined, { token })).status).toBe(401)
+    const reset = { token: fixture.mailedToken(email, "reset"), password: "chosen by the owner" }
+    expect((await accounts.post("reset", reset)).json).toMatchObject({ id, email_verified: true })
+    const own = await accounts.signIn(email, "chosen by the owner")
+    const { json } = await fixture.ask("GET", "/dashboard/keys", undefined, { token: own })
+    expect(json.data).toMatchObject([{ name: "theirs", revoked_at: expect.any(Number) }])
   })
 
   it("makes one account of many sign-ups at once", async () => {
