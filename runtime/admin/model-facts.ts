@@ -1,6 +1,6 @@
 import type { Json } from "../../core/json.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
-import { adapterName, type ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterNames, type ModelEntry } from "../../core/services/model-entry.ts"
 import type { MetricValue } from "../services/metrics.ts"
 
 /** What the runtime measures around every model, by `model_name` and `priority`. */
@@ -55,7 +55,7 @@ export const modelFacts = (
     ...stateOf(catalogue, entry),
     context_window: catalogue.served(entry).contextTokens,
     precision: precisionOf(entry),
-    adapters: entry.adapters.map((adapter) => adapterName(entry.id, adapter)),
+    adapters: adapterNames(entry),
     running: counted(running, entry.id, "realtime"),
     waiting: counted(waiting, entry.id, "realtime"),
     batch_running: counted(running, entry.id, "batch"),

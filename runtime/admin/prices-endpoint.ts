@@ -4,7 +4,7 @@ import { defineEndpoint, freePlan } from "../../core/ports/endpoint.ts"
 import type { Price } from "../../core/pricing.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
-import { adapterName, type ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterNames, type ModelEntry } from "../../core/services/model-entry.ts"
 
 export interface PricesEndpointDeps {
   readonly catalogue: Catalogue
@@ -86,9 +86,7 @@ export const pricesEndpoint = ({ catalogue, clock, originOf }: PricesEndpointDep
     task: entry.task,
     tier: entry.tier,
     origin: originOf(entry.id),
-    adapters: entry.adapters
-      .map((adapter) => adapterName(entry.id, adapter))
-      .map((id) => ({ id, origin: originOf(id) })),
+    adapters: adapterNames(entry).map((id) => ({ id, origin: originOf(id) })),
     prices: pricesOf(entry.price, catalogue.price(entry.id), catalogue.batchPriceFactor),
   })
   return defineEndpoint({
