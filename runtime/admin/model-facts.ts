@@ -1,6 +1,6 @@
 import type { Json } from "../../core/json.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
-import { adapterNames, type ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterName, adapterNames, type ModelEntry } from "../../core/services/model-entry.ts"
 import type { MetricValue } from "../services/metrics.ts"
 
 /** What the runtime measures around every model, by `model_name` and `priority`. */
@@ -21,6 +21,13 @@ const stateOf = (catalogue: Catalogue, { id }: ModelEntry) => {
   return state.state === "pulling"
     ? { state: "pulling", done_bytes: state.doneBytes, total_bytes: state.totalBytes ?? null }
     : { state: "waiting" }
+}
+
+/** The names of adapters that requests may choose; of images those of an open model. */
+export const chosenAdapters = (catalogue: Catalogue, entry: ModelEntry): readonly string[] => {
+  const state = catalogue.state(entry.id)
+  if (entry.task !== "image" || state.state !== "ready") return adapterNames(entry)
+  return state.loaded.adapters.map((id) => adapterName(entry.id, { id }))
 }
 
 const engineOf = (catalogue: Catalogue, { id }: ModelEntry) => {
@@ -55,7 +62,7 @@ export const modelFacts = (
     ...stateOf(catalogue, entry),
     context_window: catalogue.served(entry).contextTokens,
     precision: precisionOf(entry),
-    adapters: adapterNames(entry),
+    adapters: chosenAdapters(catalogue, entry),
     running: counted(running, entry.id, "realtime"),
     waiting: counted(waiting, entry.id, "realtime"),
     batch_running: counted(running, entry.id, "batch"),

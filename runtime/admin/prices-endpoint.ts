@@ -4,7 +4,8 @@ import { defineEndpoint, freePlan } from "../../core/ports/endpoint.ts"
 import type { Price } from "../../core/pricing.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
-import { adapterNames, type ModelEntry } from "../../core/services/model-entry.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
+import { chosenAdapters } from "./model-facts.ts"
 
 export interface PricesEndpointDeps {
   readonly catalogue: Catalogue
@@ -86,7 +87,7 @@ export const pricesEndpoint = ({ catalogue, clock, originOf }: PricesEndpointDep
     task: entry.task,
     tier: entry.tier,
     origin: originOf(entry.id),
-    adapters: adapterNames(entry).map((id) => ({ id, origin: originOf(id) })),
+    adapters: chosenAdapters(catalogue, entry).map((id) => ({ id, origin: originOf(id) })),
     prices: pricesOf(entry.price, catalogue.price(entry.id), catalogue.batchPriceFactor),
   })
   return defineEndpoint({

@@ -190,7 +190,7 @@ describe("a drill", () => {
     expect(await runCli(["check", misspelt], env)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /drill\.yaml:\d+:\d+ plugins\.chaos\.faults\[0\]: the port storage has no operation 'putt', but put, get/,
+        /drill\.yaml:\d+:\d+ plugins\.chaos\.faults\[0\]: the port storage has no operation\s'putt', but put, get/,
       ),
     })
     const late = configWith(undefined)
