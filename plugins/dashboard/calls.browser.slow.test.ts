@@ -43,7 +43,9 @@ describe.skipIf(!installedChromium)(
       expect([await chat("svc-lyt"), await chat("no-such-model")]).toEqual([200, 400])
       const { page, complaints } = await signedIn()
       await page.getByRole("navigation").getByRole("link", { name: "Calls" }).click()
-      const rows = page.getByRole("table").locator("tbody").getByRole("row")
+      // the page before has a table, too
+      const log = page.getByRole("table", { name: "Calls" })
+      const rows = log.locator("tbody").getByRole("row")
       await rows.nth(1).waitFor()
       const [refused, paid] = await rows.allTextContents()
       expect(refused).toMatch(/refused.*400.*model_not_found/s)

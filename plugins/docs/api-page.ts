@@ -1,7 +1,7 @@
 import { builtFolder, loadFolder, ownFolder, type ServedFile, servedFile } from "./files.ts"
 
 /** The page of the API: Swagger UI over /openapi.json, all of it from this server. */
-const html = `<!doctype html>
+const htmlOf = (hasGuide: boolean) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -16,7 +16,7 @@ const html = `<!doctype html>
 <body>
 <header>
 <h1>Rakit API</h1>
-<nav><a href="/docs/guide">Guide</a> <a href="/dashboard">Dashboard</a> <a href="/openapi.json">openapi.json</a></nav>
+<nav>${hasGuide ? '<a href="/docs/guide">Guide</a> ' : ""}<a href="/dashboard">Dashboard</a> <a href="/openapi.json">openapi.json</a></nav>
 <p>Press <b>Authorize</b> and enter an API key; then every example runs with it. The key stays in this page and is forgotten with it.</p>
 </header>
 <main id="api"><noscript>This page needs JavaScript. <a href="/openapi.json">openapi.json</a> says the same.</noscript></main>
@@ -30,9 +30,9 @@ export interface ApiPage {
 }
 
 /** @returns undefined where the build has left no Swagger UI. */
-export const makeApiPage = (): ApiPage | undefined => {
+export const makeApiPage = (hasGuide: boolean): ApiPage | undefined => {
   const built = loadFolder(builtFolder("api-page"))
   if (!built.has("swagger-ui-bundle.js")) return undefined
-  const page = servedFile("page.html", Buffer.from(html))!
+  const page = servedFile("page.html", Buffer.from(htmlOf(hasGuide)))!
   return { page, files: new Map([...built, ...loadFolder(ownFolder)]) }
 }

@@ -70,7 +70,7 @@ describe("the page of the API", () => {
   })
 
   it("names files only that are served, and has nothing inline", async () => {
-    const page = makeApiPage()
+    const page = makeApiPage(true)
     if (page === undefined) throw new Error("npm run build copies Swagger UI")
     const { text, headers } = await answer(makePageEndpoint(page))
     const named = [...text.matchAll(/"\/docs\/assets\/([^"]+)"/g)].map(([, name]) => name!)

@@ -85,7 +85,10 @@ export const makeGuideEndpoint = (files: ServedFiles): Endpoint => {
     plan: ({ params: { first, second, third } }) => {
       if (files.size === 0)
         return Effect.fail(
-          apiError("not_found", "The guide is not built here: npm run docs:site builds it."),
+          apiError(
+            "not_found",
+            "The guide is not built here: npm run docs:site builds it, for the next start.",
+          ),
         )
       const path = [first, second, third].filter((part) => part !== undefined).join("/")
       const file = files.get(path || "index.html") ?? files.get(`${path}.html`)

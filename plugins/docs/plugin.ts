@@ -22,13 +22,13 @@ export const plugin = definePlugin({
   provides: [Tokens.endpoints],
   create: ({ guide, api }) => ({
     register: (container) => {
-      const page = api ? makeApiPage() : undefined
+      const guideFiles = guide ? loadFolder(builtFolder("guide")) : new Map()
+      const page = api ? makeApiPage(guideFiles.size > 0) : undefined
       if (page) {
         provide(container, Tokens.endpoints, makePageEndpoint(page))
         provide(container, Tokens.endpoints, makeFilesEndpoint(page))
       }
-      if (guide)
-        provide(container, Tokens.endpoints, makeGuideEndpoint(loadFolder(builtFolder("guide"))))
+      if (guide) provide(container, Tokens.endpoints, makeGuideEndpoint(guideFiles))
     },
   }),
 })

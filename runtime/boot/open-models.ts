@@ -1,4 +1,4 @@
-import { Cause, Effect, Exit, Option, Scope } from "effect"
+import { Cause, Effect, Exit, Scope } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { LoadedModel } from "../../core/ports/model.ts"
 import type { ModelId } from "../../core/services/ids.ts"
@@ -7,13 +7,7 @@ import { resolve, Tokens } from "../../core/tokens.ts"
 import type { PullProgress } from "../services/model-files/pull.ts"
 import { pullVerified } from "../services/model-files/verified-pull.ts"
 import type { AssembledDeployment } from "./assemble.ts"
-import { shortfall } from "./served-models.ts"
-
-const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
-  Option.match(Cause.findErrorOption(cause), {
-    onNone: () => Cause.pretty(cause),
-    onSome: (error) => error.message,
-  })
+import { reasonOf, shortfall } from "./served-models.ts"
 
 /** Receives the progress of pulls. */
 export interface PullListener {

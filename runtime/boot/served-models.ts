@@ -1,7 +1,14 @@
-import { Effect } from "effect"
+import { Cause, Effect, Option } from "effect"
 import type { ModelEntry, ServedModel } from "../../core/services/model-entry.ts"
 import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "./assemble.ts"
+
+/** What went wrong, in the words of the error. */
+export const reasonOf = (cause: Cause.Cause<{ readonly message: string }>): string =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => Cause.pretty(cause),
+    onSome: (error) => error.message,
+  })
 
 const describeOne = ({ backends, modelFiles, container }: AssembledDeployment, entry: ModelEntry) =>
   Effect.gen(function* () {
@@ -28,6 +35,16 @@ const describeOne = ({ backends, modelFiles, container }: AssembledDeployment, e
     if (abilities) resolve(container, Tokens.catalogue).describe(id, abilities)
     return abilities !== undefined
   })
+
+/** Returns why a model could not be opened, as far as the headers of its files say. */
+export const modelTrouble = (
+  deployment: AssembledDeployment,
+  entry: ModelEntry,
+): Effect.Effect<string | undefined> =>
+  describeOne(deployment, entry).pipe(
+    Effect.as(undefined),
+    Effect.catchCause((cause) => Effect.succeed(reasonOf(cause))),
+  )
 
 /**
  * Finds out what the models whose files are here can do, before any is opened. Returns the entries

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { loadConfig } from "../config/load.ts"
 import { runLoad, whenReady } from "./bench/load.ts"
 import { figuresOf, reportText } from "./bench/report.ts"
+import { defaultConfig } from "./config-option.ts"
 import { refuse } from "./refuse.ts"
 import { quotable } from "./table.ts"
 
@@ -61,7 +62,9 @@ const standardUrl = "http://127.0.0.1:8080"
 export const bench = async (typed: string | undefined, options: BenchOptions): Promise<void> => {
   let known: Address = {}
   try {
-    if (options.config !== undefined) known = addressOf(options.config)
+    // the server at an address that was typed need not be that of a config file here
+    const file = options.config ?? (typed === undefined ? defaultConfig : undefined)
+    if (file !== undefined) known = addressOf(file)
   } catch (error) {
     return refuse(error)
   }

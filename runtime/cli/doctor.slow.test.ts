@@ -76,6 +76,26 @@ describe("rakit doctor", () => {
     expect(JSON.stringify(found)).not.toContain("secret")
   })
 
+  it("opens the headers of models' files, and says what is wrong with one, or that it is missing", async () => {
+    writeFileSync(join(folder, "text.gguf"), "no model")
+    const entry = (id: string, file: string) =>
+      `{ id: ${id}, task: chat, backend: onnx, limits: { contextTokens: 9, maxOutputTokens: 9 }, sources: [{ url: ./${file} }] }`
+    const file = config(
+      `plugins: { backend-onnx: {}, endpoint-chat: {}, billing-free: {}, identity-static: { keys: [] } }\ndataDir: ${folder}/none\nserver: { port: 0 }\nmodels: [${entry("a", "text.gguf")}, ${entry("b", "gone.gguf")}]`,
+    )
+    const { code, of } = await examine(file)
+    expect(code).toBe(1)
+    expect(of("model a")).toMatchObject({
+      state: "problem",
+      detail: expect.stringMatching(/text\.gguf: .*magic/),
+    })
+    expect(of("model b")).toMatchObject({
+      state: "problem",
+      detail: expect.stringContaining("gone.gguf"),
+      fix: expect.stringContaining("put the model's file there"),
+    })
+  })
+
   it("a config file that is refused is a problem, and the machine is looked at all the same", async () => {
     const { code, stdout } = await runCli(["doctor", config("plugins: { endpoint-chatt: {} }")])
     expect(code).toBe(1)

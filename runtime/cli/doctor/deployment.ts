@@ -9,7 +9,7 @@ import type { ModelEntry } from "../../../core/services/model-entry.ts"
 import { resolve, resolveOptional, type Token, Tokens } from "../../../core/tokens.ts"
 import type { AssembledDeployment } from "../../boot/assemble.ts"
 import { filesOf } from "../../boot/open-models.ts"
-import { describeModels, shortfall } from "../../boot/served-models.ts"
+import { describeModels, modelTrouble, shortfall } from "../../boot/served-models.ts"
 import { findDevices } from "../devices.ts"
 import { quotable } from "../table.ts"
 import { mustHaveData, startWanted } from "../with-deployment.ts"
@@ -135,6 +135,22 @@ export const services = (deployment: AssembledDeployment): Effect.Effect<readonl
       ),
   )
 
+const isLocal = ({ url }: ModelEntry["sources"][number]): boolean => url.startsWith("file:")
+
+/** Files of the machine itself are pulled by nothing. */
+const missing = ({ id, sources }: ModelEntry, config: string): Finding =>
+  sources.length > 0 && sources.every(isLocal)
+    ? problem(
+        `model ${id}`,
+        `there is nothing at ${sources.map(({ url }) => url.slice("file:".length)).join(", ")}`,
+        "put the model's file there, or name another source.",
+      )
+    : warning(
+        `model ${id}`,
+        "its files are not here",
+        `rakit models pull ${id} -c ${config}; the first start does it, too.`,
+      )
+
 const oneModel = (deployment: AssembledDeployment, entry: ModelEntry, known: boolean) =>
   Effect.gen(function* () {
     const name = `model ${entry.id}`
@@ -143,13 +159,12 @@ const oneModel = (deployment: AssembledDeployment, entry: ModelEntry, known: boo
     )
     const here = found.filter((file) => file !== undefined)
     if (here.length < found.length)
+      return { files: here, finding: missing(entry, deployment.config.file) }
+    const trouble = known ? undefined : yield* modelTrouble(deployment, entry)
+    if (trouble !== undefined)
       return {
         files: here,
-        finding: warning(
-          name,
-          "its files are not here",
-          `rakit models pull ${entry.id} -c ${deployment.config.file}; the first start does it, too.`,
-        ),
+        finding: problem(name, trouble, "name a whole file that this backend opens."),
       }
     const { served } = resolve(deployment.container, Tokens.catalogue)
     const less = known ? shortfall(entry, served(entry)) : undefined

@@ -94,7 +94,7 @@ const Choices = ({ chosen, choose, models, keys, codes }) => {
   const { t, language } = useText()
   const pick = (name) => (event) => choose({ ...chosen, [name]: event.target.value })
   return html`<div class="fields">
-    <${Field} label=${t("range")} as="select" value=${chosen.days} onChange=${pick("days")}>${ranges.map((days) => html`<option key=${days} value=${days}>${t("range.days", { count: count(days, language) })}</option>`)}<//>
+    <${Field} label=${t("range")} as="select" value=${chosen.days} onChange=${pick("days")}>${ranges.map((days) => html`<option key=${days} value=${days}>${days === 1 ? t("range.day") : t("range.days", { count: count(days, language) })}</option>`)}<//>
     <${Field} label=${t("account.state")} as="select" value=${chosen.status} onChange=${pick("status")}><option value="">${t("all")}</option>${statuses.map((status) => html`<option key=${status} value=${status}>${t(`call.${status}`)}</option>`)}<//>
     <${Field} label=${t("call.code")} as="select" value=${chosen.code} onChange=${pick("code")}><option value="">${t("all")}</option>${codes.map((code) => html`<option key=${code} value=${code}>${code}</option>`)}<//>
     <${Field} label=${t("model")} as="select" value=${chosen.model} onChange=${pick("model")}><option value="">${t("all")}</option>${models.map(({ id }) => html`<option key=${id}>${id}</option>`)}<//>

@@ -63,9 +63,9 @@ export const usePictures = () => {
       patch(at, { ms: nowMs() - begunMs })
     }
   }
-  /** Throws what the API has against a field. */
+  /** Throws what the API has against a field; the pictures before stay then, if no other came. */
   const make = async (path, bodies, looks) => {
-    forget(newest.current)
+    let replaced = newest.current
     set(looks.map((look) => ({ look, state: "waiting" })))
     stopper.current = new AbortController()
     const { signal } = stopper.current
@@ -75,9 +75,13 @@ export const usePictures = () => {
         if (signal.aborted) patch(at, { state: "stopped" })
         else await makeOne(at, path, body, signal)
     } catch (refusal) {
-      set(newest.current.filter(({ state }) => state === "done"))
+      const done = newest.current.filter(({ state }) => state === "done")
+      const kept = done.length > 0 ? done : replaced
+      if (kept === replaced) replaced = []
+      set(kept)
       throw refusal
     } finally {
+      forget(replaced)
       setBusy(false)
       account.get()?.refresh()
     }

@@ -165,7 +165,7 @@ export const admin = {
   "work.documents": "Documents",
   "work.failed": "Failed",
   "work.hint":
-    "Counted in the database every few seconds, the same on all servers. Failed lines and documents are those that this server saw since its start; failed jobs are kept, and rakit fsck runs them again.",
+    "Counted in the database every few seconds, the same on all servers. Failed lines and documents are those that this server saw since its start; failed jobs are kept, and rakit fsck --repair runs them again.",
   "work.later": "Later",
   "work.lines": "Lines of batches",
   "work.none": "This deployment has no background work.",

@@ -117,6 +117,7 @@ export const work = {
   "nav.calls": "Calls",
   refresh: "Refresh",
   range: "Range",
+  "range.day": "Last 24 hours",
   "range.days": "Last {count} days",
   key: "Key",
   "calls.none": "No such calls in these days. Widen the range, or try a model in the playground.",

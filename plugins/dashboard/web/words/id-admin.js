@@ -166,7 +166,7 @@ export const admin = {
   "work.documents": "Dokumen",
   "work.failed": "Gagal",
   "work.hint":
-    "Dihitung di basis data setiap beberapa detik, sama di semua server. Baris dan dokumen yang gagal adalah yang dilihat server ini sejak dimulai; tugas yang gagal disimpan, dan rakit fsck menjalankannya lagi.",
+    "Dihitung di basis data setiap beberapa detik, sama di semua server. Baris dan dokumen yang gagal adalah yang dilihat server ini sejak dimulai; tugas yang gagal disimpan, dan rakit fsck --repair menjalankannya lagi.",
   "work.later": "Nanti",
   "work.lines": "Baris batch",
   "work.none": "Tidak ada pekerjaan latar di sini.",

@@ -120,6 +120,7 @@ export const work = {
   "nav.calls": "Panggilan",
   refresh: "Segarkan",
   range: "Rentang",
+  "range.day": "24 jam terakhir",
   "range.days": "{count} hari terakhir",
   key: "Kunci",
   "calls.none":
