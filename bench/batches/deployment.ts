@@ -14,8 +14,8 @@ export const makeBatchDeployment = (modelsDir: string | undefined): Deployment =
       ? makeDeployment({ atOnce: true })
       : makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } })
   const { plugins, models, ...deps } = parse(readFileSync(deployment.config, "utf8"))
-  // its images have no model here to belong to
-  const { "model-smollm2-vision": _, ...others } = plugins
+  // images and sounds of chats have no model here to belong to
+  const { "model-smollm2-vision": _, "model-commands": __, ...others } = plugins
   const wanted = models.filter(({ task }: { readonly task: string }) => task === "embed")
   writeFileSync(
     deployment.config,

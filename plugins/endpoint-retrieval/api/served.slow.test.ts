@@ -27,8 +27,8 @@ interface Config {
 const starterConfig = (): Config => {
   const path = join(import.meta.dirname, "../../../config/starter.yaml")
   const { models, plugins, ...rest } = parse(readFileSync(path, "utf8")) as Config
-  // a text encoder would be pulled, and images of chat models have none here to belong to
-  const { "model-iris": _, "model-smollm2-vision": __, ...others } = plugins
+  // a text encoder would be pulled, and images and sounds of chats have no model here to belong to
+  const { "model-iris": _, "model-smollm2-vision": __, "model-commands": ___, ...others } = plugins
   const sources = [{ url: `file:${model}/` }]
   return {
     ...rest,
