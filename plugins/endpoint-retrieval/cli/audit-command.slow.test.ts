@@ -33,4 +33,5 @@ it("audits beside a server what was uploaded to it", async () => {
   const { account } = JSON.parse(stdout).accounts[0]
   expect((await audit("--account", account)).stdout).toContain("The index is complete.")
   expect((await audit("--account", "acct_other")).stdout).toContain("nothing is searched")
-})
+  // three commands, each a process
+}, 60_000)
