@@ -5,7 +5,6 @@ import type { ChatRequest, ModelContext } from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
-import { makeSingleFlight } from "../../../core/single-flight.ts"
 import type { Picture } from "../architectures/image-preprocessing.ts"
 import { timed } from "../chat-format/pool.ts"
 import type { PromptImages } from "../chat-format/prompt-images.ts"
@@ -31,6 +30,7 @@ import {
   encodedImages,
   imageTokens,
 } from "./encoded-images.ts"
+import { keptOrMade } from "./recently-used.ts"
 
 export type SightEngine = Engine<VisionJobRequest, EmbedJobEvent, SightInfo>
 
@@ -172,20 +172,16 @@ const encode = (
 
 /** Returns what encodes an image, once for all requests that wait for it, and keeps it. */
 const makeEncoder = (deps: ChatImagesDeps, kept: EncodedImages) => {
-  const flights = makeSingleFlight<EncodedImage, ApiError>()
+  const keptOr = keptOrMade(kept)
   return ({ key, image }: ReadImage, context: ModelContext) => {
     if ("embedded" in image) return Effect.succeed(image)
     const { tiles, rows, columns } = image
-    const work = Effect.map(encode(deps, tiles, context), (embedded): EncodedImage => {
-      const made = { rows, columns, embedded }
-      kept.keep(key, made)
-      return made
-    })
+    const work = Effect.map(
+      encode(deps, tiles, context),
+      (embedded): EncodedImage => ({ rows, columns, embedded }),
+    )
     // another request may have encoded it meanwhile
-    return Effect.suspend(() => {
-      const known = kept.get(key)
-      return known ? Effect.succeed(known) : flights.run(key, work)
-    })
+    return keptOr(key, work)
   }
 }
 

@@ -1,11 +1,10 @@
 import { hash } from "node:crypto"
 import { Effect, Stream } from "effect"
-import { type ApiError, apiError } from "../../../core/errors.ts"
+import { apiError } from "../../../core/errors.ts"
 import type { ChatRequest, ModelContext } from "../../../core/ports/model.ts"
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
-import { makeSingleFlight } from "../../../core/single-flight.ts"
 import { timed } from "../chat-format/pool.ts"
 import type { EmbedJobEvent } from "../encoding/embed-job.ts"
 import { soundTokens } from "../hearing/listening-config.ts"
@@ -14,6 +13,7 @@ import type { Engine } from "../worker/host.ts"
 import { type ChatMedia, idsOf, type Media, markOf, mediaIn, type ReadMedia } from "./chat-media.ts"
 import { decodedSound, wrongSound } from "./decoded-sound.ts"
 import { type EncodedImage, encodedImages } from "./encoded-images.ts"
+import { keptOrMade } from "./recently-used.ts"
 
 export interface ChatSoundsDeps {
   readonly engine: Engine<ListenJobRequest, EmbedJobEvent, ListeningInfo>
@@ -48,8 +48,7 @@ const makeReader = (deps: ChatSoundsDeps) => (part: Media, param: string, contex
 
 /** Returns what encodes a sound, once for all requests that wait for it, and keeps it. */
 const makeEncoder = ({ engine, clock, cacheBytes }: ChatSoundsDeps) => {
-  const kept = encodedImages(cacheBytes)
-  const flights = makeSingleFlight<EncodedImage, ApiError>()
+  const keptOr = keptOrMade<EncodedImage>(encodedImages(cacheBytes))
   const encode = ({ samples, tokens }: ReadSound, context: ModelContext) =>
     engine
       .run<Float32Array>(
@@ -71,14 +70,7 @@ const makeEncoder = ({ engine, clock, cacheBytes }: ChatSoundsDeps) => {
         Effect.map(([embedded]) => ({ rows: tokens, columns: 1, embedded: embedded! })),
       )
   return (sound: ReadSound, context: ModelContext) =>
-    Effect.suspend(() => {
-      const known = kept.get(sound.key)
-      if (known) return Effect.succeed(known.embedded)
-      const work = Effect.tap(encode(sound, context), (made) =>
-        Effect.sync(() => kept.keep(sound.key, made)),
-      )
-      return Effect.map(flights.run(sound.key, work), ({ embedded }) => embedded)
-    })
+    Effect.map(keptOr(sound.key, encode(sound, context)), ({ embedded }) => embedded)
 }
 
 /** Reads the sounds of chat requests, and encodes them: each of them once while it is kept. */

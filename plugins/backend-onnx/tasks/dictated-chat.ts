@@ -1,6 +1,5 @@
 import { hash } from "node:crypto"
 import { Effect, Stream } from "effect"
-import type { ApiError } from "../../../core/errors.ts"
 import type {
   ChatEvent,
   ChatMessage,
@@ -13,7 +12,6 @@ import type {
 import type { Clock } from "../../../core/services/clock.ts"
 import type { Log } from "../../../core/services/log.ts"
 import type { Workers } from "../../../core/services/workers.ts"
-import { makeSingleFlight } from "../../../core/single-flight.ts"
 import type { Usage } from "../../../core/usage.ts"
 import { timed } from "../chat-format/pool.ts"
 import type {
@@ -25,7 +23,7 @@ import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { type Media, mediaIn } from "./chat-media.ts"
 import { decodedSound, wrongSound } from "./decoded-sound.ts"
-import { RecentlyUsed } from "./recently-used.ts"
+import { keptOrMade, RecentlyUsed } from "./recently-used.ts"
 
 export interface DictationDeps {
   /** The speech model. */
@@ -78,8 +76,7 @@ const within = (text: string, bytes: number): string => {
 
 /** Returns what writes down a sound, once for all requests that wait for it, and keeps it. */
 const makeWriter = ({ engine, clock }: DictationDeps) => {
-  const kept = new RecentlyUsed<string>(cacheBytes, (text) => 2 * text.length + 256)
-  const flights = makeSingleFlight<string, ApiError>()
+  const keptOr = keptOrMade(new RecentlyUsed<string>(cacheBytes, (text) => 2 * text.length + 256))
   type Heard = Exclude<TranscribeJobEvent, StageTime>
   const write = ({ samples, seconds }: ReadSound, context: ModelContext) =>
     engine
@@ -101,14 +98,7 @@ const makeWriter = ({ engine, clock }: DictationDeps) => {
         Effect.map((said) => within(said.trim(), seconds * bytesOfSecond)),
       )
   return (sound: ReadSound, context: ModelContext) =>
-    Effect.suspend(() => {
-      const known = kept.get(sound.key)
-      if (known !== undefined) return Effect.succeed(known)
-      const work = Effect.tap(write(sound, context), (said) =>
-        Effect.sync(() => kept.keep(sound.key, said)),
-      )
-      return timed(clock, context, "audio", flights.run(sound.key, work))
-    })
+    keptOr(sound.key, write(sound, context), (flight) => timed(clock, context, "audio", flight))
 }
 
 /** Reports the seconds of sounds with all that the chat model reports. */

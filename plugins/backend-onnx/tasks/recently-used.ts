@@ -1,3 +1,7 @@
+import { Effect } from "effect"
+import type { ApiError } from "../../../core/errors.ts"
+import { makeSingleFlight } from "../../../core/single-flight.ts"
+
 /** What was made lately, bounded in bytes: the least recently used entry is dropped first. */
 export class RecentlyUsed<Made> {
   private readonly maxBytes: number
@@ -39,4 +43,25 @@ export class RecentlyUsed<Made> {
     this.entries.delete(key)
     this.used -= this.bytesOf(made)
   }
+}
+
+type Making<Made> = Effect.Effect<Made, ApiError>
+
+/**
+ * Returns what is kept under a key, or what `work` makes, once for all who wait for it, and keeps it.
+ * `waiting`: around the work of each of them.
+ */
+export const keptOrMade = <Made>(kept: RecentlyUsed<Made>) => {
+  const flights = makeSingleFlight<Made, ApiError>()
+  return (
+    key: string,
+    work: Making<Made>,
+    waiting: (flight: Making<Made>) => Making<Made> = (flight) => flight,
+  ): Making<Made> =>
+    Effect.suspend(() => {
+      const known = kept.get(key)
+      if (known !== undefined) return Effect.succeed(known)
+      const keeping = Effect.tap(work, (made) => Effect.sync(() => kept.keep(key, made)))
+      return waiting(flights.run(key, keeping))
+    })
 }
