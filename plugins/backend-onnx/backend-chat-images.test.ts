@@ -55,7 +55,7 @@ describe.each(sightedModels)("%s", (name) => {
             part.flatMap((_, i) => (at.has(from + i) ? [[i, at.get(from + i)!] as const] : [])),
           )
           const isLast = from + chunk >= ids.length
-          logits = new Float32Array(await decoder.forward(cache, part, isLast, embedded))
+          logits = new Float32Array(await decoder.read(cache, part, isLast, embedded))
         }
         const written: number[] = []
         while (written.length < greedy.length) {

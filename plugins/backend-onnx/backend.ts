@@ -14,6 +14,7 @@ import { openTranscribe } from "./open-transcribe.ts"
 import { openVisionTower } from "./open-vision-tower.ts"
 import { failed, type OpenEntry, openDecoderModel, optionsOf, shape } from "./opening.ts"
 import { entryOptions, wrongOptions } from "./options.ts"
+import { exportIn } from "./sessions/open-decoder.ts"
 import { makeChatTask } from "./tasks/chat-task.ts"
 import { makeEmbedTask } from "./tasks/embed-task.ts"
 import type { Engine } from "./worker/host.ts"
@@ -29,13 +30,23 @@ const samplingBy = (
 
 const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request) {
   const options = yield* optionsOf(entryOptions.chat, request)
-  const { precision, queueWaitMs, schemaInPrompt, recommendedTemperature } = options
+  const { precision, promptPrecision, queueWaitMs, schemaInPrompt, recommendedTemperature } =
+    options
   const { vision, hearing, loras, chosen: adapters, own } = adapterRoles(request.adapters)
   if (own && adapters.length)
     return yield* failed(
       `The model '${request.id}' has the adapters ${adapters.join(", ")}, and its part '${own.id}' has a LoRA that requests with images have: a request has one adapter.`,
     )
-  const model = yield* openDecoderModel(deps, engineOf, precision, { ...request, adapters: loras })
+  if (promptPrecision !== undefined && exportIn(request.path, precision))
+    return yield* failed(
+      `The model '${request.id}' is a ready-made graph, which has no promptPrecision: name a GGUF file or safetensors.`,
+    )
+  const model = yield* openDecoderModel(
+    deps,
+    engineOf,
+    { precision, ...(promptPrecision && { promptPrecision }) },
+    { ...request, adapters: loras },
+  )
   yield* deps.vocabularies.add(model.engine.info.grammarVocabulary)
   const media =
     (yield* openChatImages(deps, engineOf, request, { ...model, precision })) ??

@@ -43,13 +43,19 @@ interface Instance {
   readonly of: number
 }
 
+/** What an entry says of its engine. */
+type EngineModel = Pick<
+  EngineSpec,
+  "kind" | "precision" | "promptPrecision" | "encoder" | "image"
+> &
+  Partial<Pick<EngineSpec, "slots">>
+
 const megabyte = 2 ** 20
 
 const specOf = (
   { settings, services }: OnnxDeps,
   { index, of }: Instance,
-  model: Pick<EngineSpec, "kind" | "path" | "precision" | "adapters" | "encoder" | "image"> &
-    Partial<Pick<EngineSpec, "slots">>,
+  model: EngineModel & Pick<EngineSpec, "path" | "adapters">,
 ): EngineSpec => ({
   graphs: join(services().dataDir, "graphs"),
   // the first engines get one more where the threads don't divide evenly
@@ -102,8 +108,7 @@ const placementFor = ({ provider, services }: OnnxDeps, path: string): Effect.Ef
 export const makeEngines = (deps: OnnxDeps) => {
   const shared = makeRefCounted<Engine<never, unknown, unknown>, ApiError>()
   return <Job, Event, Info>(
-    model: Pick<EngineSpec, "kind" | "precision" | "encoder" | "image"> &
-      Partial<Pick<EngineSpec, "slots">>,
+    model: EngineModel,
     request: OpenRequest,
     instance: Instance = { index: 0, of: 1 },
   ): Effect.Effect<OpenedEngine<Job, Event, Info>, ApiError, Scope.Scope> =>

@@ -57,7 +57,7 @@ const openCausalRerank: OpenRerank = Effect.fnUntraced(function* (
 ) {
   const own: RerankTemplate =
     chosen === "auto" ? ownRerankTemplate(request.path, chatTemplateOf(request.path)) : chosen
-  const model = yield* openDecoderModel(deps, engineOf, precision, request)
+  const model = yield* openDecoderModel(deps, engineOf, { precision }, request)
   const { info } = model.engine
   const spellings = answerSpellings[own]
   const [yesTokens, noTokens] = [info.yesTokens[spellings], info.noTokens[spellings]]

@@ -37,11 +37,11 @@ export const shape = { modalities: ["text"], capabilities: [], adapters: [], ser
 export const openDecoderModel = Effect.fnUntraced(function* (
   deps: OnnxDeps,
   engineOf: EngineOf,
-  precision: EngineSpec["precision"],
+  precisions: Pick<EngineSpec, "precision" | "promptPrecision">,
   request: OpenRequest,
 ) {
   const { engine } = yield* engineOf<DecoderRequest, DecoderEvent, DecoderInfo>(
-    { kind: "decoder", precision },
+    { kind: "decoder", ...precisions },
     request,
   )
   const contextTokens = Math.min(request.contextTokens, engine.info.contextTokens)

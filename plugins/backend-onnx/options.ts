@@ -31,6 +31,12 @@ const instances = Schema.optionalKey(
 
 const ChatOptions = Schema.Struct({
   precision: chatPrecision,
+  promptPrecision: Schema.optionalKey(
+    Schema.Literals(["int8-channel"]).annotate({
+      description:
+        "Keeps the weights a second time, in the precision that is named, and reads prompts by them: on CPUs with VNNI or AMX prompts are read about as fast as by precision int8-channel, and answers written as fast as by the entry's own. Takes a byte of memory for each weight. Models from GGUF and safetensors files, on the CPU.",
+    }),
+  ),
   recommendedTemperature: Schema.optionalKey(
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 })).annotate({
       description:

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { startBatch } from "../../testing/batch-client.ts"
 import { runCli } from "../../testing/platform.ts"
 import { seriesOf } from "../../testing/prometheus-text.ts"
+import { apartPrecisions } from "./testing/channel-precisions.ts"
 import { batchReplies, createWith, logit_bias, openServedChat } from "./testing/served-chat.ts"
 
 const prompt = "once upon a time there was ".repeat(12)
@@ -47,10 +48,12 @@ const asks = {
 /** Long enough to be at work still when others come. */
 const long = { ...asks.seeded, max_tokens: 1_200, messages: [{ role: "user", content: "abc" }] }
 
-describe.each(["int8", "int4"])("the same request, %s", (precision) => {
+const kept = [{ precision: "int8" }, { precision: "int4" }, ...apartPrecisions]
+
+describe.each(kept)("the same request, %j", (precisions) => {
   let served: Awaited<ReturnType<typeof openServedChat>>
   beforeAll(async () => {
-    served = await openServedChat({ slots: 8, options: { precision } })
+    served = await openServedChat({ slots: 8, options: precisions })
   }, 120_000)
   afterAll(() => served?.close())
 

@@ -7,6 +7,7 @@ import { runs } from "../../../testing/property.ts"
 import type { Precision } from "../onnx/linear.ts"
 import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
+import { channelPrecisions } from "../testing/channel-precisions.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { contentsOf } from "../testing/kv-in-memory.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
@@ -29,7 +30,7 @@ const everyHeadItsOwn = { kvHeads: 4 }
 
 describe.each([
   ["int8", "heads in groups", grouped],
-  ["int8-channel", "heads in groups", grouped],
+  ...channelPrecisions.map((precision) => [precision, "heads in groups", grouped] as const),
   ["int4", "heads in groups", grouped],
   ["fp32", "heads in groups", grouped],
   ["int4", "every head with keys of its own", everyHeadItsOwn],

@@ -12,6 +12,13 @@ const notFinite = () => new Error("the model's keys or values are not finite num
 const isBroken = (fresh: Float32Array, logits: Float32Array): boolean =>
   fresh.length === 0 && Number.isNaN(logits[0])
 
+interface PassKind {
+  /** Rows in place of tokens, by their index in the tokens. */
+  readonly embedded?: ForwardPass["embedded"]
+  /** The tokens are of a prompt, which may have weights of its own. */
+  readonly isPrompt?: boolean
+}
+
 /** Output of a forward pass over tokens that are not in the cache yet. */
 export interface DraftVerification {
   /** `[vocabulary]` after each of the tokens. */
@@ -39,6 +46,15 @@ export class CachedDecoder {
   /** The most tokens of all rows of a bank; undefined: any number. */
   get mostTokens(): number | undefined {
     return this.decoder.mostTokens
+  }
+
+  /**
+   * How many cached tokens another sequence may take over: those in whole chunks where numbers
+   * depend on chunks, and only the prompt's where prompts have weights of their own.
+   */
+  reusable(cache: KvCache, promptTokens: number, wholeTokens: number): number {
+    if (!this.isInvariant) return wholeTokens
+    return this.decoder.readPrompt ? Math.min(cache.length, promptTokens) : cache.length
   }
 
   /** Whether a sequence that may get so many tokens is a long one. */
@@ -70,11 +86,11 @@ export class CachedDecoder {
     caches: readonly KvCache[],
     ids: ArrayLike<number>,
     logitsAt: readonly number[],
-    embedded?: ForwardPass["embedded"],
+    { embedded, isPrompt = false }: PassKind = {},
   ) {
     const rows = caches.length
     const { bank, row } = caches[0]!
-    return this.decoder.forward({
+    const pass: ForwardPass = {
       rows,
       count: ids.length / rows,
       ids,
@@ -86,7 +102,10 @@ export class CachedDecoder {
       capacity: bank.capacity,
       logitsAt,
       adapters: caches.map(({ adapter }) => adapter),
-    })
+    }
+    return isPrompt && this.decoder.readPrompt
+      ? this.decoder.readPrompt(pass)
+      : this.decoder.forward(pass)
   }
 
   private split(logits: Float32Array, rows: number): readonly Float32Array[] {
@@ -96,24 +115,33 @@ export class CachedDecoder {
 
   /**
    * Runs `ids` behind the cached tokens and appends their keys and values. Returns the logits
-   * `[vocabulary]` after the last one if wanted, else an empty array. `embedded`: rows in place of
-   * tokens, by their index in `ids`.
+   * `[vocabulary]` after the last one if wanted, else an empty array.
    */
   async forward(
     cache: KvCache,
     ids: ArrayLike<number>,
     wantsLogits: boolean,
-    embedded?: ForwardPass["embedded"],
+    kind?: PassKind,
   ): Promise<Float32Array> {
     cache.reserve(ids.length)
     const logitsAt = wantsLogits ? [ids.length - 1] : []
-    const { logits, fresh } = await this.run([cache], ids, logitsAt, embedded)
+    const { logits, fresh } = await this.run([cache], ids, logitsAt, kind)
     if (!cache.append(fresh, ids.length)) throw notFinite()
     if (wantsLogits && isBroken(fresh, logits)) {
       cache.bank.clear(cache.row)
       throw notFinite()
     }
     return logits
+  }
+
+  /** As `forward`, for tokens of a prompt. `embedded`: rows in place of tokens, by their index. */
+  read(
+    cache: KvCache,
+    ids: ArrayLike<number>,
+    wantsLogits: boolean,
+    embedded?: ForwardPass["embedded"],
+  ): Promise<Float32Array> {
+    return this.forward(cache, ids, wantsLogits, { isPrompt: true, ...(embedded && { embedded }) })
   }
 
   /**

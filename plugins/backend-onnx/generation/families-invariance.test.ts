@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
+import { channelPrecisions } from "../testing/channel-precisions.ts"
 import { fixtureFolder } from "../testing/fixtures.ts"
 import { CachedDecoder } from "./cached-decoder.ts"
 import type { KvCache } from "./kv-cache.ts"
@@ -18,7 +19,7 @@ const others = [1, 7, 40, 120]
 describe.each(["gemma3", "smollm3", "phi3", "phi4-mini", "qwen3-moe"])(
   "%s: a token has the same bits in any chunks and any company",
   (name) => {
-    test.each(["fp32", "int8", "int8-channel", "int4"] as const)("%s", async (precision) => {
+    test.each(["fp32", "int8", ...channelPrecisions, "int4"] as const)("%s", async (precision) => {
       const { session: decoder } = await openDecoder(
         { path: fixtureFolder(name), graphs: join(root, "graphs"), precision, threads: 2 },
         () => {},

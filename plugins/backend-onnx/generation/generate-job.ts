@@ -157,7 +157,7 @@ export class GenerateJob implements DecodeRow {
     const isLast = to === promptIds.length
     this.isPromptRead = isLast
     const [chunk, rows] = [promptIds.subarray(from, to), this.embedded.within(from, to)]
-    const logits = await this.model.session.forward(this.cache, chunk, isLast, rows)
+    const logits = await this.model.session.read(this.cache, chunk, isLast, rows)
     if (this.wholeTokens === from && to - from === prefillChunk) this.wholeTokens = to
     if (isLast)
       this.cacheWriteTokens = Math.max(
@@ -182,8 +182,8 @@ export class GenerateJob implements DecodeRow {
   }
 
   private keep(breakpoints: readonly number[]): number {
-    const { cache, ids, wholeTokens } = this
-    const tokens = this.model.session.isInvariant ? cache.length : wholeTokens
+    const { cache, ids, wholeTokens, request } = this
+    const tokens = this.model.session.reusable(cache, request.promptIds.length, wholeTokens)
     return this.model.prefixes.keep(this.owner, cache, {
       ids,
       tokens,

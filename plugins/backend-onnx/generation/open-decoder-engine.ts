@@ -1,4 +1,3 @@
-import { basename } from "node:path"
 import { adapterDigest } from "../architectures/adapter-file.ts"
 import type { Constraints, Grammar } from "../grammar/constraint.ts"
 import { makeConstraints } from "../grammar/constraints.ts"
@@ -115,7 +114,7 @@ export const openDecoderEngine = async (
         advisedTemperature: decoder.advisedTemperature,
       }),
       roundingDiffers: decoder.roundingDiffers,
-      ...(steps.isInvariant && { digest: basename(folder) }),
+      ...(steps.isInvariant && { digest: decoder.digest }),
       adapterDigests: Object.fromEntries(
         (spec.adapters ?? []).map(({ id, path }) => [id, adapterDigest(path)]),
       ),

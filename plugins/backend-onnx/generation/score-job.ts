@@ -91,7 +91,7 @@ export class ScoreJob {
     const from = this.cache.length
     const to = Math.min(ids.length, (Math.floor(from / prefillChunk) + 1) * prefillChunk)
     const isLast = to === ids.length
-    const logits = await this.model.session.forward(this.cache, ids.subarray(from, to), isLast)
+    const logits = await this.model.session.read(this.cache, ids.subarray(from, to), isLast)
     if (!isLast) return false
     this.finishPrompt(ids, logits)
     return this.index === this.request.prompts.length

@@ -7,7 +7,7 @@ import type { Value } from "./graph-builder.ts"
 import { linear, type Precision } from "./linear.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const decoderGraphVersion = 7
+export const decoderGraphVersion = 8
 
 const declareInputs = ({ graph, config }: Building): void => {
   graph.input("x", "float", ["B", "S", config.width])

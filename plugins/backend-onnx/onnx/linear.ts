@@ -210,7 +210,7 @@ const channelLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => 
   const q = graph.weights(`${name}_q`, "int8", [columns, rows])
   const scales = graph.weights(`${name}_s`, "float", [rows])
   writeChannels(graph.store, { q, scales }, matrix, inBatches)
-  return channelProduct(graph, x, columns, { q: `${name}_q`, scales: `${name}_s` })
+  return channelProduct(graph, x, matrix, { q: `${name}_q`, scales: `${name}_s` })
 }
 
 const int4Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {

@@ -59,6 +59,8 @@ export interface DecoderSession {
   /** The same tokens have the same numbers, bit by bit, in chunks of any size and any company. */
   readonly isInvariant: boolean
   forward(pass: ForwardPass): Promise<DecoderOutput>
+  /** A pass over a part of a prompt, by weights of their own; absent: prompts have none. */
+  readPrompt?(pass: ForwardPass): Promise<DecoderOutput>
   /** The most tokens of all rows of a store; absent: any number. */
   readonly mostTokens?: number
   /** Returns an empty store of one row, for passes of this session; absent: one in memory. */
@@ -73,6 +75,8 @@ export interface Decoder {
   readonly session: DecoderSession
   /** Folder in which `loadChatTokenizer` finds tokenizer and chat template. */
   readonly folder: string
+  /** Names the model's files, their precisions and the graphs. */
+  readonly digest: string
   /** Tokens that end an answer. */
   readonly endTokens: ReadonlySet<number>
   /** The bytes of text that a token stands for; none for a control token. */

@@ -24,9 +24,9 @@ export const writeDigits = (folder: string): void =>
     )
     graph.store.write(q, 0, transposed)
     graph.store.write(scales, 0, new Float32Array(rows).fill(1))
-    graph.input("x", "float", [1, columns])
-    const product = channelProduct(graph, "x", columns, { q: "q", scales: "s" })
-    graph.output("y", product, "float", [1, rows])
+    graph.input("x", "float", [1, 1, columns])
+    const product = channelProduct(graph, "x", { rows, columns }, { q: "q", scales: "s" })
+    graph.output("y", product, "float", [1, 1, rows])
   })
 
 /**
@@ -36,7 +36,7 @@ export const writeDigits = (folder: string): void =>
 export const checkDigits = async (folder: string, path: string): Promise<void> => {
   const session = await openSession(join(folder, files.graph), 1)
   try {
-    const { y } = await session.run({ x: new Tensor("float32", input, [1, columns]) })
+    const { y } = await session.run({ x: new Tensor("float32", input, [1, 1, columns]) })
     const found = y!.data as Float32Array
     for (let row = 0; row < rows; row++) {
       const exact = input.reduce((sum, value, i) => sum + value * weight(row, i), 0)

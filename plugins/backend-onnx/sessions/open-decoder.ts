@@ -1,39 +1,26 @@
+import { basename } from "node:path"
 import { isKnownArchitecture } from "../architectures/folder-config.ts"
-import {
-  type ModelSource,
-  openModelSource,
-  readModelHeader,
-} from "../architectures/model-source.ts"
+import { openModelSource, readModelHeader } from "../architectures/model-source.ts"
 import { templateStyle } from "../chat-format/template-style.ts"
-import { adapterGraphVersion } from "../onnx/adapter-inputs.ts"
-import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
-import {
-  cachedFolder,
-  cachedGraph,
-  digestOf,
-  type GraphPlace,
-  knownIn,
-} from "../onnx/graph-cache.ts"
+import { cachedFolder, digestOf } from "../onnx/graph-cache.ts"
 import { isFourBits, type Precision } from "../onnx/linear.ts"
-import type { Port } from "../onnx/onnx-session.ts"
-
 import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { folderLanguage } from "../tokenizer/folder-language.ts"
-import type { Vocabulary } from "../tokenizer/vocabulary.ts"
-import { type ChatLanguage, idsOfWords } from "../tokenizer/vocabulary.ts"
+import { type ChatLanguage, idsOfWords, type Vocabulary } from "../tokenizer/vocabulary.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { hasWeights } from "../weights/safetensors-folder.ts"
-import { AdapterFeeds, type AdapterSpec } from "./adapter-feeds.ts"
-import { writeAttention } from "./attention-probe.ts"
-import { BuiltSession } from "./built-session.ts"
 import type { Decoder, DecoderSession } from "./decoder.ts"
-import { writeUpload } from "./device-adapters.ts"
-import { writeKvGraphs } from "./device-kv.ts"
-import { DeviceSession } from "./device-session.ts"
-import { checkDigits, writeDigits } from "./digits-probe.ts"
 import { type ExportedModel, findExport } from "./exported-config.ts"
 import { ExportedSession } from "./exported-session.ts"
-import { runProbe, writeProbe } from "./rounding-probe.ts"
+import {
+  type DecoderSpec,
+  hasAdapters,
+  openedByRuntime,
+  openGraphs,
+  type Progress,
+} from "./open-graphs.ts"
+
+const noBytes = new Uint8Array()
 
 /** Keeps the bytes of all tokens in one buffer, and returns views of it. */
 const tokenBytes = (vocabulary: Vocabulary): ((id: number) => Uint8Array) => {
@@ -48,103 +35,17 @@ const tokenBytes = (vocabulary: Vocabulary): ((id: number) => Uint8Array) => {
   return (id) => all.subarray(id === 0 ? 0 : ends[id - 1], ends[id])
 }
 
-export interface DecoderSpec extends GraphPlace {
-  readonly path: string
-  readonly precision: Precision
-  readonly threads: number
-  readonly adapters?: readonly AdapterSpec[]
-  /** The most memory that adapters may take. */
-  readonly adapterBytes?: number
-  /** It runs on a device, and not on the CPU. */
-  readonly device?: { readonly maxBufferBytes: number }
-}
-
-/** Increment it whenever graphs for devices must be built again. */
-const deviceGraphVersion = 1
-
-const noBytes = new Uint8Array()
-
-type Progress = (detail: string) => void
-
-const hasAdapters = ({ adapters = [] }: DecoderSpec): boolean => adapters.length > 0
-
-/** Reads the adapters of the spec, if it has any. */
-const adaptersOf = (spec: DecoderSpec, { config }: ModelSource, progress: Progress) => {
-  const { adapters = [], adapterBytes = Number.POSITIVE_INFINITY } = spec
-  if (!hasAdapters(spec)) return undefined
-  return (inputs: readonly Port[]) => {
-    progress("reading adapters")
-    // ONNX Runtime's provider crashes where an input is empty
-    const leastTiles = spec.device ? 1 : 0
-    return AdapterFeeds.open(inputs, config, adapters, { maxBytes: adapterBytes, leastTiles })
-  }
-}
-
-const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): string => {
-  const { config, weights, language } = source
-  const takesAdapters = hasAdapters(spec)
-  const contents = source.contents(knownIn(spec.graphs), (percent) =>
-    progress(`reading weights: ${percent} %`),
-  )
-  const digest = digestOf([
-    "decoder",
-    decoderGraphVersion,
-    chatTokenizerVersion,
-    contents,
-    spec.precision,
-    ...(takesAdapters ? ["adapters", adapterGraphVersion] : []),
-    ...(spec.device ? ["device", deviceGraphVersion] : []),
-  ])
-  return cachedGraph(spec, digest, (graph, folder) => {
-    writeChatTokenizer(language, folder)
-    const building = {
-      graph,
-      config,
-      weights,
-      precision: spec.precision,
-      adapters: takesAdapters,
-    }
-    buildDecoderGraph(building, (done, of) =>
-      progress(`building the graph: ${Math.floor((100 * done) / of)} %`),
-    )
-    if (spec.device) {
-      writeKvGraphs(folder, config)
-      writeAttention(folder, config)
-      if (takesAdapters) writeUpload(folder)
-      return
-    }
-    writeProbe(folder, building)
-    if (spec.precision === "int8-channel") writeDigits(folder)
-  })
-}
-
-const openedByRuntime = async <A>(
-  path: string,
-  remedy: string,
-  open: () => Promise<A>,
-): Promise<A> => {
-  try {
-    return await open()
-  } catch (cause) {
-    if (cause instanceof ModelFileError) throw cause
-    throw new ModelFileError(
-      path,
-      `ONNX Runtime can't open it (${(cause as Error).message})`,
-      remedy,
-    )
-  }
-}
-
 const decoderOf = (
   session: DecoderSession,
-  folder: string,
+  folders: readonly string[],
   { vocabulary, endTokens, startsWithSpace, template, advisedTemperature }: ChatLanguage,
   isBuilt: boolean,
 ): Decoder => {
   const bytesOf = tokenBytes(vocabulary)
   return {
     session,
-    folder,
+    folder: folders[0]!,
+    digest: folders.map((folder) => basename(folder)).join("-"),
     endTokens: new Set(endTokens),
     // an embedding table may have more rows than the vocabulary has tokens
     bytesOf: (id) => (id < vocabulary.tokens.length ? bytesOf(id) : noBytes),
@@ -173,7 +74,7 @@ const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Deco
     const folder = explaining(model.folder, () =>
       cachedFolder(spec.graphs, digest, (empty) => writeChatTokenizer(language, empty)),
     )
-    return decoderOf(session, folder, language, false)
+    return decoderOf(session, [folder], language, false)
   } catch (cause) {
     await session.close()
     throw cause
@@ -183,43 +84,12 @@ const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Deco
 const openBuilt = async (spec: DecoderSpec, progress: Progress): Promise<Decoder> => {
   const source = openModelSource(spec.path)
   try {
-    const folder = explaining(spec.path, () => graphOf(spec, source, progress))
-    progress("loading the graph")
-    const embed = (ids: ArrayLike<number>) => source.weights.embed(ids)
-    const open = async () => {
-      const { threads, device } = spec
-      const model = { shape: source.config, embed }
-      const adapters = adaptersOf(spec, source, progress)
-      if (device) return DeviceSession.open(folder, threads, { ...model, ...device }, adapters)
-      if (spec.precision === "int8-channel") await checkDigits(folder, spec.path)
-      const rounding = await runProbe(folder, threads, source.config, embed)
-      return BuiltSession.open(folder, threads, { ...model, rounding }, adapters)
-    }
-    const session = await openedByRuntime(
-      folder,
-      "It was built from the model's files: remove the folder to have it built again",
-      open,
-    )
+    const { session, folders } = await openGraphs(spec, source, progress)
     const close = async () => {
       await session.close()
       source.close()
     }
-    return decoderOf(
-      {
-        shape: session.shape,
-        isInvariant: session.isInvariant,
-        forward: (pass) => session.forward(pass),
-        ...(session instanceof DeviceSession && {
-          newStore: (capacity: number) => session.newStore(capacity),
-          mostTokens: session.mostTokens,
-        }),
-        ...(hasAdapters(spec) && { adapterBytes: () => session.adapterBytes() }),
-        close,
-      },
-      folder,
-      source.language,
-      true,
-    )
+    return decoderOf({ ...session, close }, folders, source.language, true)
   } catch (cause) {
     source.close()
     throw cause

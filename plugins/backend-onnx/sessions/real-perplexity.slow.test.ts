@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
 import type { Precision } from "../onnx/linear.ts"
+import { channelPrecisions } from "../testing/channel-precisions.ts"
 import { perplexity, tokensOfText } from "../testing/perplexity.ts"
 import { openDecoder } from "./open-decoder.ts"
 
@@ -22,7 +23,7 @@ test.skipIf(!existsSync(path))(
   "eight and four bits cost a real model less than two percent of its perplexity",
   async () => {
     const exact = await measured("fp32")
-    for (const precision of ["int8", "int8-channel", "int4"] as const)
+    for (const precision of ["int8", ...channelPrecisions, "int4"] as const)
       expect((await measured(precision)) / exact).toBeLessThan(1.02)
   },
   240_000,

@@ -31,6 +31,8 @@ export interface EngineSpec {
   /** Folder of the cache of built graphs. */
   readonly graphs: string
   readonly precision: Precision
+  /** A decoder keeps weights in this precision, too, and reads prompts by them; absent: it does not. */
+  readonly promptPrecision?: Precision
   /** Threads that ONNX Runtime uses within one operator. */
   readonly threads: number
   /** The maximum number of requests that run at the same time. */
