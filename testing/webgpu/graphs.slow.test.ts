@@ -27,6 +27,19 @@ describe.skipIf(noDevice)("all graphs of a model open on a device", { timeout: 1
 })
 
 test.skipIf(noDevice)(
+  "a model of 16-bit floats is opened on the CPU where the device has none",
+  async () => {
+    const { provider, device } = testProvider()
+    const fixture = openBackend({}, provider)
+    const options = { precision: "fp16" }
+    const { servedBy } = await fixture.open("image", diffusionFolder("sd"), { options })
+    await fixture.close()
+    expect(servedBy).toBe(device.hasFp16 ? `webgpu (${device.name})` : "webgpu, now cpu")
+  },
+  60_000,
+)
+
+test.skipIf(noDevice)(
   "a chat model on a device is not called reproducible",
   async () => {
     const { provider, device } = testProvider()

@@ -7,6 +7,8 @@ import { childEntry, childEnvironment } from "./child-entry.ts"
 export interface ProcessOptions {
   readonly driver: string | undefined
   readonly hangSeconds: number
+  /** The device has 16-bit floats. */
+  readonly hasFp16: boolean
   /** A graph was opened. */
   graph(path: string, nodes: PlacedNodes): void
   /** It ended by itself, or was killed because it hung; before its channels say so. */
@@ -52,7 +54,7 @@ export class DeviceProcess {
 
   constructor(options: ProcessOptions) {
     this.options = options
-    this.child = fork(childEntry, ["serve"], {
+    this.child = fork(childEntry, ["serve", options.hasFp16 ? "fp16" : "fp32"], {
       env: childEnvironment(options.driver),
       execArgv: [],
       serialization: "advanced",

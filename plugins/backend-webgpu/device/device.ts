@@ -35,6 +35,7 @@ export const makeDevice = (
   readonly pid: () => number | undefined
 } => {
   const name = nameOf(adapter)
+  const hasFp16 = adapter.features.includes("shader-f16")
   let current: DeviceProcess | undefined
   let endsMs: readonly number[] = []
   let failure: string | undefined
@@ -51,7 +52,7 @@ export const makeDevice = (
   return {
     name,
     isSoftware: adapter.isSoftware,
-    hasFp16: adapter.features.includes("shader-f16"),
+    hasFp16,
     maxBufferBytes: adapter.maxBufferBytes,
     failure: () => failure,
     pid: () => (current?.isOpen ? current.pid : undefined),
@@ -61,6 +62,7 @@ export const makeDevice = (
         current = new DeviceProcess({
           driver: settings.driver,
           hangSeconds: settings.hangSeconds,
+          hasFp16,
           graph: (graph, nodes) =>
             log.info("webgpu.graph_opened", "a graph was opened on the device", {
               device: name,

@@ -55,9 +55,15 @@ const whyNone = ({ result, end, stderr }: Probed): string => {
   return `the probe of the GPU ended without an answer (${end}): ${remedy}`
 }
 
-/** The name by which an adapter is shown. */
-export const nameOf = ({ description, vendor, architecture }: FoundAdapter): string =>
-  description || [vendor, architecture].filter(Boolean).join(" ") || "unnamed"
+/**
+ * The name by which an adapter is shown. With Vulkan the description is that of the driver, and the
+ * device is apart: `nvidia-h200, NVIDIA: 580.159.04 580.159.4.0`.
+ */
+export const nameOf = ({ device, description, vendor, architecture }: FoundAdapter): string => {
+  const model = /^0x/i.test(device) ? "" : device.replace(/-+$/, "")
+  const driver = description || [vendor, architecture].filter(Boolean).join(" ")
+  return [model, driver].filter(Boolean).join(", ") || "unnamed"
+}
 
 /** Looks for a GPU, in a child that may crash. Fails with one line that says what to install. */
 export const findAdapter = ({

@@ -14,11 +14,16 @@ let kept: GPU | undefined
 /** Throws where the package is missing or can't be loaded. */
 const loadPackage = async (): Promise<Webgpu> => (await import(packageName)) as Webgpu
 
+/**
+ * Elsewhere it is Direct3D or Metal. Dawn hides the 16-bit floats of NVIDIA's driver, which ONNX
+ * Runtime uses nevertheless: without the toggle `shader-f16` would be missing.
+ */
+const vulkan = ["backend=vulkan", "enable-dawn-features=vulkan_enable_f16_on_nvidia"]
+
 /** The adapter that runs fastest, or null. */
 const openAdapter = async (): Promise<GPUAdapter | null> => {
   const webgpu = await loadPackage()
-  // Direct3D on Windows, Metal on macOS
-  kept ??= webgpu.create(process.platform === "linux" ? ["backend=vulkan"] : [])
+  kept ??= webgpu.create(process.platform === "linux" ? vulkan : [])
   return kept.requestAdapter({ powerPreference: "high-performance" })
 }
 
@@ -31,12 +36,13 @@ export const probe = async (): Promise<ProbeResult> => {
   }
   const adapter = await openAdapter()
   if (!adapter) return { type: "none" }
-  const { vendor, architecture, description } = adapter.info
+  const { vendor, architecture, device, description } = adapter.info
   return {
     type: "adapter",
     adapter: {
       vendor,
       architecture,
+      device,
       description,
       isSoftware: adapter.info.isFallbackAdapter === true,
       features: [...adapter.features],

@@ -3,12 +3,12 @@ import { listNodes } from "./node-list.ts"
 import { serveEngines } from "./serve-engines.ts"
 
 /** A child's program: what it does is its first argument. */
-const [task, path] = process.argv.slice(2)
+const [task, of] = process.argv.slice(2)
 
 if (task === "probe") {
   process.send!(await probe(), () => process.disconnect())
-} else if (task === "nodes" && path !== undefined) {
-  await listNodes(path)
+} else if (task === "nodes" && of !== undefined) {
+  await listNodes(of)
 } else {
-  serveEngines()
+  serveEngines({ hasFp16: of === "fp16" })
 }

@@ -31,6 +31,8 @@ export interface PlacedNodes {
 export interface FoundAdapter {
   readonly vendor: string
   readonly architecture: string
+  /** The model, as the driver has it; a number on Windows. */
+  readonly device: string
   readonly description: string
   readonly isSoftware: boolean
   readonly features: readonly string[]

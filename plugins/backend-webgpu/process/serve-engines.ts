@@ -1,4 +1,5 @@
 import { makeGpu } from "./adapter.ts"
+import { checkHalves } from "./graph-types.ts"
 import { nodesOf } from "./node-list.ts"
 import type { FromProcess, ToProcess } from "./protocol.ts"
 import { makeSessions } from "./session.ts"
@@ -44,14 +45,17 @@ interface Entry {
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** Runs the engines of a device until the parent is gone. */
-export const serveEngines = (): void => {
+export const serveEngines = ({ hasFp16 }: { readonly hasFp16: boolean }): void => {
   const send = (message: FromProcess) => void process.send!(message, () => {})
   const ports = new Map<number, EnginePort>()
   const lost = (reason: string) =>
     void process.send!({ type: "lost", reason } satisfies FromProcess, end)
   const sessions = {
     ...makeSessions({
-      opening: (path) => send({ type: "graph", path, nodes: nodesOf(path) }),
+      opening: (path) => {
+        checkHalves(path, hasFp16)
+        send({ type: "graph", path, nodes: nodesOf(path) })
+      },
       lost,
     }),
     gpu: makeGpu(lost),
