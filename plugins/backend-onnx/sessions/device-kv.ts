@@ -14,8 +14,13 @@ export const writeKvGraphs = (folder: string, { layers, kvHeads, headSize }: KvS
   const dims = (rows: string, tokens: string) => [rows, kvHeads, tokens, headSize]
   writeGraph(folder, files.zeros, (graph) => {
     graph.input("shape", "int64", [4])
-    const zeros = graph.node("Expand", [graph.floats(0), "shape"])
-    graph.output("zeros", zeros, "float", dims("B", "P"))
+    for (let i = 0; i < 2 * layers; i++)
+      graph.output(
+        `zeros.${i}`,
+        graph.node("Expand", [graph.floats(0), "shape"]),
+        "float",
+        dims("B", "P"),
+      )
   })
   writeGraph(folder, files.move, (graph) => {
     graph.input("starts", "int64", [4])
@@ -74,15 +79,9 @@ export class DeviceKv {
 
   private async allocate(rows: number, capacity: number): Promise<readonly Tensor[]> {
     const { layers, kvHeads, headSize } = this.shape
-    const shape = longs([rows, kvHeads, capacity, headSize])
-    const tensors: Tensor[] = []
-    try {
-      while (tensors.length < 2 * layers) tensors.push((await this.zeros.run({ shape })).zeros!)
-      return tensors
-    } catch (cause) {
-      for (const tensor of tensors) tensor.dispose()
-      throw cause
-    }
+    // one run: on a GPU the start of a run takes longer than the zeros of all layers
+    const zeros = await this.zeros.run({ shape: longs([rows, kvHeads, capacity, headSize]) })
+    return Array.from({ length: 2 * layers }, (_, i) => zeros[`zeros.${i}`]!)
   }
 
   dispose(tensors: Promise<readonly Tensor[]>): void {

@@ -30,7 +30,7 @@ export interface DecoderSpec extends GraphPlace {
 }
 
 /** Increment it whenever graphs for devices must be built again. */
-const deviceGraphVersion = 1
+const deviceGraphVersion = 2
 
 export type Progress = (detail: string) => void
 
