@@ -134,12 +134,13 @@ describe.skipIf(noDevice)("an engine in it", { timeout: 120_000 }, () => {
     return answer
   }
 
-  test("whose run takes more memory than there is fails alone", async () => {
+  test("whose run takes more memory than a tensor may have fails alone", async () => {
     const { device } = testProvider()
     const [one, other] = ["one", "other"].map((name) => device.start(entry, filling(name)))
     await Promise.all([next(one!), next(other!)])
     expect(await runs(one!, 1000)).toEqual({ sum: 1000 })
-    expect(await runs(one!, 2 ** 31)).toMatchObject({ error: expect.any(String) })
+    // 16 GiB: the provider refuses it on whatever device
+    expect(await runs(one!, 2 ** 32)).toMatchObject({ error: expect.any(String) })
     expect(await runs(one!, 1000)).toEqual({ sum: 1000 })
     expect(await runs(other!, 3)).toEqual({ sum: 3 })
     for (const channel of [one!, other!]) channel.postMessage("close")
