@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { root } from "../deployment/code.ts"
+import type { Place } from "../measure/open-device.ts"
 import type { Task, Timing } from "./protocol.ts"
 
 /** A child process with an open model. */
@@ -63,8 +64,12 @@ const open = async (
   }
 }
 
-export const openRakit = (name: string, spec: EngineSpec): Promise<EngineProcess> =>
-  open(name, "bench/chat/rakit-engine.ts", [JSON.stringify(spec)], ["--import", "tsx"])
+export const openRakit = (
+  name: string,
+  spec: EngineSpec,
+  place: Place = "cpu",
+): Promise<EngineProcess> =>
+  open(name, "bench/chat/rakit-engine.ts", [JSON.stringify(spec), place], ["--import", "tsx"])
 
 export const openLlamaCpp = (
   name: string,

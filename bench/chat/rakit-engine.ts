@@ -1,5 +1,5 @@
 // A chat engine of backend-onnx in a process of its own. `node --import tsx
-// bench/chat/rakit-engine.ts SPEC` (JSON); speaks protocol.ts over IPC.
+// bench/chat/rakit-engine.ts SPEC [cpu|gpu|software]` (SPEC is JSON); speaks protocol.ts over IPC.
 import { Effect, Scope, Stream } from "effect"
 import type { Json } from "../../core/json.ts"
 import type {
@@ -9,6 +9,7 @@ import type {
 } from "../../plugins/backend-onnx/generation/decoder-jobs.ts"
 import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { load } from "../deployment/code.ts"
+import { openDevice, type Place } from "../measure/open-device.ts"
 import { type Task, timingOf } from "./protocol.ts"
 
 const spec = JSON.parse(process.argv[2]!) as EngineSpec
@@ -18,16 +19,22 @@ const { startEngine } = await load<typeof import("../../plugins/backend-onnx/wor
 const { loadChatTokenizer } = await load<
   typeof import("../../plugins/backend-onnx/tokenizer/chat-tokenizer.ts")
 >("plugins/backend-onnx/tokenizer/chat-tokenizer")
+const { onDevice } = await load<
+  typeof import("../../plugins/backend-onnx/worker/device-placement.ts")
+>("plugins/backend-onnx/worker/device-placement")
 const log = { debug: () => {}, info: () => {}, warn: console.error, error: console.error } as never
 
+const device = await openDevice((process.argv[3] ?? "cpu") as Place)
 const engine = await Effect.runPromise(
   startEngine<DecoderRequest, DecoderEvent, DecoderInfo>({
     spec,
     queue: 1_000,
     log,
     progress: () => {},
+    ...(device && { placement: onDevice("webgpu", device, log) }),
   }).pipe(Scope.provide(Scope.makeUnsafe())),
 )
+if (device && engine.servedBy().endsWith("cpu")) throw new Error(engine.servedBy())
 const { tokenizer, format } = loadChatTokenizer(engine.info.folder)
 // no stream ends by itself
 const logitBias = Object.values(format.controlTokens).map((id) => [id, -100] as const)

@@ -1,17 +1,19 @@
 // The embed task of backend-onnx in a process of its own, or with `rerank` the rerank task, to which
 // the first text of a call is the query. `node --import tsx bench/embed/rakit-embedder.ts TASK MODEL
-// DATA_FOLDER THREADS`
+// DATA_FOLDER THREADS [cpu|gpu|software]`
 import { availableParallelism } from "node:os"
 import { Effect, Scope, Stream } from "effect"
 import type { ModelContext } from "../../core/ports/model.ts"
 import { load } from "../deployment/code.ts"
+import { openDevice, type Place, providerOf } from "../measure/open-device.ts"
 import { type Embed, serveEmbedder } from "./protocol.ts"
 
-const [task, path, dataDir, threads] = process.argv.slice(2) as [
+const [task, path, dataDir, threads, place = "cpu"] = process.argv.slice(2) as [
   "embed" | "rerank",
   string,
   string,
   string,
+  Place?,
 ]
 const { makeOnnxBackend } = await load<typeof import("../../plugins/backend-onnx/backend.ts")>(
   "plugins/backend-onnx/backend",
@@ -32,7 +34,9 @@ const inScope = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
   Effect.runPromise(effect.pipe(Scope.provide(scope)))
 const workers = await inScope(makeWorkers({ threads: availableParallelism() }))
 const log = { debug: () => {}, info: () => {}, warn: console.error, error: console.error } as never
+const device = await openDevice(place)
 const backend = makeOnnxBackend({
+  ...(device && { provider: providerOf(device) }),
   health: makeEngineHealth(),
   vocabularies: makeOpenVocabularies(),
   settings: {
@@ -58,6 +62,7 @@ const entry = { id: "m", path, options: {}, adapters: [], progress: () => {} }
 
 const embedder = async (): Promise<Embed> => {
   const model = await inScope(backend.open({ ...entry, task: "embed", contextTokens: 4_096 }))
+  if (device && model.servedBy.endsWith("cpu")) throw new Error(model.servedBy)
   return (texts) => {
     const items = texts.map((text) => ({ type: "text", text }) as const)
     const plan = model.task.plan({ items, truncate: "END" }, context)
