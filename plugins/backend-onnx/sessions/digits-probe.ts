@@ -44,7 +44,7 @@ export const checkDigits = async (folder: string, path: string): Promise<void> =
         throw new ModelFileError(
           path,
           "this CPU adds up products of 8 bits with saturation, so it can't run int8-channel",
-          "Ask for precision auto or int8",
+          "Ask for precision auto or int8, and for no promptPrecision",
         )
     }
   } finally {
