@@ -81,6 +81,7 @@ describe.skipIf(!installedChromium)(
       await press("Create account")
       // the new account is signed in at once
       await heading("Overview")
+      expect(await address()).toBe(`${platform.url}/dashboard#overview`)
       await said(/not confirmed yet/)
       const [first] = await mailedLinks(platform, email, "verify")
       await press("Send the mail again")

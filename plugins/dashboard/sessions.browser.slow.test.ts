@@ -116,6 +116,7 @@ describe.skipIf(!installedChromium)(
       }
       const banner = page.getByText(`You see ${email}’s account, read-only.`)
       await open()
+      await page.getByText(/It ends on .*\d{4}/).waitFor()
       await page.locator(".figure", { hasText: "Balance" }).getByTitle("Rp\u00a050,000").waitFor()
       await expectNoFaults(page)
       const seen = await stored(page)
@@ -152,7 +153,8 @@ describe.skipIf(!installedChromium)(
         .filter({ hasText: "account.impersonate_end" })
         .filter({ hasText: email })
         .waitFor()
-      await audit.filter({ hasText: "ticket <b>12</b>" }).waitFor()
+      const begun = audit.filter({ hasText: "ticket <b>12</b>" })
+      await begun.locator("li", { hasText: "expires_at" }).locator("time").waitFor()
       for (const path of ["/dashboard/me", "/dashboard/keys"])
         expect((await ask("GET", path, undefined, seen.token)).status, path).toBe(401)
 

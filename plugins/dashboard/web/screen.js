@@ -121,6 +121,10 @@ export const Screen = () => {
   const models = useModels()
   const { token, own, me, problem } = useAccount(route)
   useSpokenLanguage()
+  useEffect(() => {
+    // who has signed in is on no page for those who have not
+    if (me && route in outside) location.replace("#overview")
+  }, [me, route])
 
   if (token && !me)
     return html`<${Frame} routes=${[]}>${problem ? html`<${ProblemNotice} problem=${problem} />` : html`<${Loading} />`}<//>`

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks"
 import { useApp, useText } from "../app.js"
+import { moment } from "../format.js"
 import { html } from "../html.js"
 import { useStore } from "../store.js"
 import { Button } from "./button.js"
@@ -7,10 +8,10 @@ import { Notice } from "./notice.js"
 
 /** Above every page, as long as an administrator sees another account in it. */
 export const Viewing = () => {
-  const { t } = useText()
+  const { t, language } = useText()
   const { api, session, account } = useApp()
   const [busy, setBusy] = useState(false)
-  const { own } = useStore(session)
+  const { own, expiresAtMs } = useStore(session)
   const { me } = useStore(account) ?? {}
   if (!own) return null
   const back = async () => {
@@ -21,8 +22,9 @@ export const Viewing = () => {
     if (session.get().own) session.end("back")
     location.hash = "#admin"
   }
+  const until = moment(expiresAtMs / 1000, language)
   return html`<section class="viewing" aria-label=${t("view")}>
-    <p role="status">${me ? t("view.now", { email: me.email }) : t("view")}</p>
+    <p role="status">${me ? t("view.now", { email: me.email, until }) : t("view")}</p>
     <${Button} busy=${busy} onClick=${back}>${t("view.back")}<//>
   </section>`
 }

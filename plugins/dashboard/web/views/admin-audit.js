@@ -18,11 +18,15 @@ const shown = (value) => {
     .join(", ")
 }
 
+/** Moments are Unix seconds, in fields that say so by their names. */
+const FieldValue = ({ name, field }) =>
+  name.endsWith("_at") && Number.isInteger(field) ? html`<${Moment} at=${field} />` : shown(field)
+
 /** The changed fields of one side, one per line. */
 const Fields = ({ value }) => {
   if (value === null || typeof value !== "object")
     return value === null || value === undefined ? "–" : shown(value)
-  return html`<ul class="fields-of">${Object.entries(value).map(([name, field]) => html`<li key=${name}><span class="quiet">${name}</span> ${shown(field)}</li>`)}</ul>`
+  return html`<ul class="fields-of">${Object.entries(value).map(([name, field]) => html`<li key=${name}><span class="quiet">${name}</span> <${FieldValue} name=${name} field=${field} /></li>`)}</ul>`
 }
 
 /** An account by its address, with its id when it is pointed at; other things by their id. */

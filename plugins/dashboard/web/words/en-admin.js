@@ -66,7 +66,7 @@ export const admin = {
   "view.begin": "See as this customer",
   "view.ended": "The view of the other account has ended. You are back in your own session.",
   "view.left": "You are back in your own session.",
-  "view.now": "You see {email}’s account, read-only.",
+  "view.now": "You see {email}’s account, read-only. It ends on {until}.",
   "view.reason.hint": "It is kept in the audit log.",
   "view.what":
     "You see everything as its owner does, for at most 30 minutes, and can change nothing. When it begins and ends is recorded.",

@@ -65,7 +65,7 @@ export const admin = {
   "view.begin": "Lihat sebagai pelanggan ini",
   "view.ended": "Tampilan akun lain telah berakhir. Anda kembali ke sesi Anda sendiri.",
   "view.left": "Anda kembali ke sesi Anda sendiri.",
-  "view.now": "Anda melihat akun {email}, hanya baca.",
+  "view.now": "Anda melihat akun {email}, hanya baca. Berakhir pada {until}.",
   "view.reason.hint": "Disimpan di log audit.",
   "view.what":
     "Anda melihat semuanya seperti pemiliknya, paling lama 30 menit, dan tidak dapat mengubah apa pun. Awal dan akhirnya dicatat.",
