@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
 import { sql } from "kysely"
-import { afterAll, beforeAll, expect, it, vi } from "vitest"
+import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { type JobHandler, systemClock } from "../../core/index.ts"
 import { fakeLog, fakeMetrics } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
@@ -15,39 +15,62 @@ const kills = 12
 
 let test: TestDatabase
 const children = new Set<ChildProcess>()
-beforeAll(async () => {
+beforeEach(async () => {
   test = await openTestDatabase()
   await Effect.runPromise(test.database.migrate("queue-postgres", migrations))
   await sql`CREATE TABLE done (n int NOT NULL)`.execute(test.database.queries())
 })
-afterAll(async () => {
+afterEach(async () => {
   for (const child of children) child.kill("SIGKILL")
+  children.clear()
   await test?.close()
 })
 
-/** Resolves with a worker that has done `runs` jobs. */
-const workUntil = (runs: number): Promise<ChildProcess> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(
-      process.execPath,
-      [
-        "--import",
-        "tsx",
-        fileURLToPath(new URL("./testing/killed-worker.ts", import.meta.url)),
-        test.url,
-      ],
-      {
-        stdio: ["ignore", "pipe", "inherit"],
-      },
-    )
-    children.add(child)
-    let lines = 0
-    child.stdout.on("data", (chunk: Buffer) => {
-      lines += chunk.toString().split("\n").length - 1
-      if (lines >= runs) resolve(child)
-    })
-    child.once("exit", () => reject(new Error("the worker ended by itself")))
+interface Worker {
+  readonly child: ChildProcess
+  /** Resolves when so many lines were printed: `ready`, then one for each job. */
+  printed(lines: number): Promise<void>
+}
+
+const startWorker = async (): Promise<Worker> => {
+  const child = spawn(
+    process.execPath,
+    [
+      "--import",
+      "tsx",
+      fileURLToPath(new URL("./testing/killed-worker.ts", import.meta.url)),
+      test.url,
+    ],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  )
+  children.add(child)
+  let lines = 0
+  child.stdout.on("data", (chunk: Buffer) => {
+    lines += chunk.toString().split("\n").length - 1
   })
+  const printed = (least: number) =>
+    new Promise<void>((resolve, reject) => {
+      const look = () => lines >= least && resolve()
+      child.stdout.on("data", look)
+      child.once("exit", () => reject(new Error("the worker ended by itself")))
+      look()
+    })
+  await printed(1)
+  return { child, printed }
+}
+
+/**
+ * Resolves with workers that have done so many jobs each. They begin together: one that is slow to
+ * start would find nothing left to do.
+ */
+const workUntil = async (...runs: readonly number[]): Promise<readonly ChildProcess[]> => {
+  const workers = await Promise.all(runs.map(startWorker))
+  for (const { child } of workers) child.stdin!.write("begin\n")
+  await Promise.all(workers.map(({ printed }, i) => printed(1 + runs[i]!)))
+  return workers.map(({ child }) => child)
+}
 const kill = async (child: ChildProcess) => {
   children.delete(child)
   child.kill("SIGKILL")
@@ -80,8 +103,8 @@ it("kill -9 of workers, again and again, loses nothing", async () => {
   )
   // two workers at a time, each killed while it runs jobs
   for (let n = 0; n < kills / 2; n++)
-    for (const child of await Promise.all([workUntil(1 + n * 3), workUntil(5)])) await kill(child)
-  const survivor = await workUntil(0 + 1)
+    for (const child of await workUntil(1 + n * 3, 5)) await kill(child)
+  const [survivor] = await workUntil(1)
   const left = async () =>
     (
       await sql<{ n: number }>`SELECT count(*)::int AS n FROM queue_payload`.execute(
@@ -89,7 +112,7 @@ it("kill -9 of workers, again and again, loses nothing", async () => {
       )
     ).rows[0]?.n
   await vi.waitFor(async () => expect(await left()).toBe(0), { timeout: 60_000, interval: 200 })
-  await kill(survivor)
+  await kill(survivor!)
   const { rows } = await sql<{
     n: number
     times: number

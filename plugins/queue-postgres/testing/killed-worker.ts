@@ -1,5 +1,6 @@
-// Run by killed-worker.slow.test.ts: works through the numbers in the database of argv until it is
-// killed, and prints each one that is done.
+// Run by killed-worker.slow.test.ts: prints that it is ready; from a line on its input on it works
+// through the numbers in the database of argv until it is killed, and prints each one that is done.
+import { once } from "node:events"
 import { Effect, Queue, Schema } from "effect"
 import { Kysely, PostgresDialect, sql } from "kysely"
 import pg from "pg"
@@ -28,6 +29,8 @@ const run = (n: number) =>
     Effect.andThen(Effect.sync(() => console.log(n))),
   )
 
+console.log("ready")
+await once(process.stdin, "data")
 await Effect.runPromise(
   Effect.scoped(
     Effect.gen(function* () {
