@@ -8,7 +8,8 @@ import { makeLedgerBilling } from "../plugins/billing-ledger/ledger-billing.ts"
 import { migrations } from "../plugins/billing-ledger/migrations.ts"
 import { fakeMetrics } from "../testing/fakes.ts"
 import { openTestDatabase } from "../testing/postgres.ts"
-import { consoleLog, startEmbedded } from "./deployment/embedded-postgres.ts"
+import { startEmbedded } from "./deployment/embedded-postgres.ts"
+import { consoleLog } from "./measure/console-log.ts"
 
 const seconds = Number(process.argv[2] ?? 5)
 const callers = 64

@@ -20,7 +20,8 @@ import { verifyLedger } from "../plugins/billing-ledger/proof/verify.ts"
 import { sessionReceiptEndpoint } from "../plugins/billing-ledger/receipts/endpoints.ts"
 import { callPathFixture, fakeSigner } from "../testing/fakes.ts"
 import { openTestDatabase } from "../testing/postgres.ts"
-import { consoleLog, startEmbedded } from "./deployment/embedded-postgres.ts"
+import { startEmbedded } from "./deployment/embedded-postgres.ts"
+import { consoleLog } from "./measure/console-log.ts"
 
 const rounds = Number(process.argv[2] ?? 15)
 const calls = 300_000

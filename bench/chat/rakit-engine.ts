@@ -9,6 +9,7 @@ import type {
 } from "../../plugins/backend-onnx/generation/decoder-jobs.ts"
 import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { load } from "../deployment/code.ts"
+import { consoleLog as log } from "../measure/console-log.ts"
 import { openDevice, type Place } from "../measure/open-device.ts"
 import { type Task, timingOf } from "./protocol.ts"
 
@@ -22,7 +23,6 @@ const { loadChatTokenizer } = await load<
 const { onDevice } = await load<
   typeof import("../../plugins/backend-onnx/worker/device-placement.ts")
 >("plugins/backend-onnx/worker/device-placement")
-const log = { debug: () => {}, info: () => {}, warn: console.error, error: console.error } as never
 
 const device = await openDevice((process.argv[3] ?? "cpu") as Place)
 const engine = await Effect.runPromise(

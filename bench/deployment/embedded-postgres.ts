@@ -2,16 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
-import type { Log } from "../../core/index.ts"
 import { clusterIn, startUnowned, stopServer } from "../../plugins/database-postgres/plugin.ts"
-
-export const consoleLog: Log = {
-  debug: () => {},
-  info: () => {},
-  warn: console.warn,
-  error: console.error,
-  with: () => consoleLog,
-}
+import { consoleLog } from "../measure/console-log.ts"
 
 /**
  * An embedded PostgreSQL server for openTestDatabase, unless RAKIT_TEST_DATABASE_URL names one.

@@ -5,6 +5,7 @@ import { availableParallelism } from "node:os"
 import { Effect, Scope, Stream } from "effect"
 import type { ModelContext } from "../../core/ports/model.ts"
 import { load } from "../deployment/code.ts"
+import { consoleLog as log } from "../measure/console-log.ts"
 import { openDevice, type Place, providerOf } from "../measure/open-device.ts"
 import { type Embed, serveEmbedder } from "./protocol.ts"
 
@@ -33,7 +34,6 @@ const scope = Scope.makeUnsafe()
 const inScope = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
   Effect.runPromise(effect.pipe(Scope.provide(scope)))
 const workers = await inScope(makeWorkers({ threads: availableParallelism() }))
-const log = { debug: () => {}, info: () => {}, warn: console.error, error: console.error } as never
 const device = await openDevice(place)
 const backend = makeOnnxBackend({
   ...(device && { provider: providerOf(device) }),

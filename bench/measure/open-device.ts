@@ -1,11 +1,10 @@
 import { Effect } from "effect"
 import type { Device, ExecutionProvider } from "../../core/ports/execution-provider.ts"
 import { load } from "../deployment/code.ts"
+import { consoleLog as log } from "./console-log.ts"
 
 /** Where a model runs, as an argument of the child process that opens it. */
 export type Place = "cpu" | "gpu" | "software"
-
-const log = { debug: () => {}, info: () => {}, warn: console.error, error: console.error } as never
 
 /**
  * The device that `backend: webgpu` would use; undefined: the CPU. `software` also takes adapters
