@@ -14,7 +14,6 @@ import { openTranscribe } from "./open-transcribe.ts"
 import { openVisionTower } from "./open-vision-tower.ts"
 import { failed, type OpenEntry, openDecoderModel, optionsOf, shape } from "./opening.ts"
 import { entryOptions, wrongOptions } from "./options.ts"
-import { exportIn } from "./sessions/open-decoder.ts"
 import { makeChatTask } from "./tasks/chat-task.ts"
 import { makeEmbedTask } from "./tasks/embed-task.ts"
 import type { Engine } from "./worker/host.ts"
@@ -36,10 +35,6 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
   if (own && adapters.length)
     return yield* failed(
       `The model '${request.id}' has the adapters ${adapters.join(", ")}, and its part '${own.id}' has a LoRA that requests with images have: a request has one adapter.`,
-    )
-  if (promptPrecision !== undefined && exportIn(request.path, precision))
-    return yield* failed(
-      `The model '${request.id}' is a ready-made graph, which has no promptPrecision: name a GGUF file or safetensors.`,
     )
   const model = yield* openDecoderModel(
     deps,

@@ -10,7 +10,7 @@ import { openDecoder } from "../sessions/open-decoder.ts"
 import { channelPrecisions } from "../testing/channel-precisions.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
 import { contentsOf } from "../testing/kv-in-memory.ts"
-import { tinyLlama } from "../testing/tiny-llama.ts"
+import { tinyPrompt as prompt, tinyLlama } from "../testing/tiny-llama.ts"
 import { CachedDecoder } from "./cached-decoder.ts"
 import type { KvCache } from "./kv-cache.ts"
 
@@ -18,9 +18,6 @@ import type { KvCache } from "./kv-cache.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-same-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
-
-const prompt = (length: number, seed = 1): Int32Array =>
-  Int32Array.from({ length }, (_, i) => 3 + ((i * 7919 + seed * 104_729 + i * i) % 250))
 
 const bitsOf = (values: Float32Array): Buffer =>
   Buffer.from(Uint8Array.from(new Uint8Array(values.buffer, values.byteOffset, values.byteLength)))

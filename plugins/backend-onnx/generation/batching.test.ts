@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
-import { tinyLlama } from "../testing/tiny-llama.ts"
+import { tinyPrompt as prompt, tinyLlama } from "../testing/tiny-llama.ts"
 import { CachedDecoder } from "./cached-decoder.ts"
 import { DecodeBanks } from "./decode-banks.ts"
 import type { KvCache } from "./kv-cache.ts"
@@ -22,9 +22,6 @@ writeFileSync(
 const graphs = join(root, "graphs")
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-/** A prompt of `length` tokens; the same seed gives the same beginning. */
-const prompt = (length: number, seed = 1): Int32Array =>
-  Int32Array.from({ length }, (_, i) => 3 + ((i * 7919 + seed * 104_729 + i * i) % 250))
 const noEnd = {
   frequencyPenalty: 0,
   presencePenalty: 0,

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import { apartPrecisions } from "../testing/channel-precisions.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
-import { tinyLlama } from "../testing/tiny-llama.ts"
+import { tinyPrompt as ids, tinyLlama } from "../testing/tiny-llama.ts"
 import { type Ask, openInProcess, type Said } from "./testing/in-process.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-apart-"))
@@ -12,8 +12,6 @@ const path = join(root, "tiny.gguf")
 writeFileSync(path, writeGguf(tinyLlama(6, { contextTokens: 1024 })))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-const ids = (length: number, seed = 1): Int32Array =>
-  Int32Array.from({ length }, (_, i) => 3 + ((i * 7919 + seed * 104_729 + i * i) % 250))
 const answered = 70
 const maxTokens = 24
 const sampler = {

@@ -62,6 +62,16 @@ test("rows of different lengths go side by side", async () => {
   await session.close()
 })
 
+test.each([
+  [{ promptPrecision: "int8-channel" as const }, "has no promptPrecision"],
+  [{ adapters: [{ id: "legal", path: "legal.gguf" }] }, "takes no adapters"],
+])("a ready-made export refuses what it can't have: %j", async (more, lacks) => {
+  const [path, graphs] = [fixtureFolder("llama-export"), join(root, "graphs")]
+  await expect(
+    openDecoder({ path, graphs, precision: "int8", threads: 1, ...more }, () => {}),
+  ).rejects.toThrow(`it is a ready-made graph, which ${lacks}`)
+})
+
 test("the precision picks the graph, and any is better than none", () => {
   const folder = join(root, "several")
   cpSync(fixtureFolder("llama-export"), folder, { recursive: true })

@@ -59,10 +59,13 @@ const decoderOf = (
 }
 
 const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Decoder> => {
-  if (hasAdapters(spec))
+  const lacks = hasAdapters(spec)
+    ? "takes no adapters"
+    : spec.promptPrecision && "has no promptPrecision"
+  if (lacks)
     throw new ModelFileError(
       model.graph,
-      "it is a ready-made graph, which takes no adapters",
+      `it is a ready-made graph, which ${lacks}`,
       "Name the model's safetensors or GGUF file",
     )
   const session = await openedByRuntime(model.graph, "Pull it again (`rakit models pull`)", () =>

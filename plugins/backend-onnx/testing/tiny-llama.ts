@@ -18,6 +18,10 @@ export const tinyShape = {
   normEpsilon: 1e-5,
 }
 
+/** A prompt of so many of its tokens: other ones for another seed. */
+export const tinyPrompt = (length: number, seed = 1): Int32Array =>
+  Int32Array.from({ length }, (_, i) => 3 + ((i * 7919 + seed * 104_729 + i * i) % 250))
+
 const controls = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
 
 const words: readonly (readonly string[])[] = [
