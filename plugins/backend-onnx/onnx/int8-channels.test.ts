@@ -89,3 +89,8 @@ test("a row has the same bits alone and in any company", async () => {
   const some = await product(inputs.slice(7, 24))
   for (const [n, row] of some.entries()) expect(row).toEqual(together[7 + n])
 })
+
+test("an open session leaves the arithmetic of its thread as it is", () => {
+  const least = Float64Array.of(Number.MIN_VALUE)
+  expect(least.map((value) => value * 2)[0]).toBeGreaterThan(0)
+})

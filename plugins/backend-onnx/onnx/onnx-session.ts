@@ -55,8 +55,7 @@ const create = (
     interOpNumThreads: 1,
     logSeverityLevel: 3,
     enableMemPattern: memoryPattern,
-    // a masked score is a denormal number after the softmax, and these take many times as long
-    extra: { session: { set_denormal_as_zero: "1", intra_op: spinning(spinUs) } },
+    extra: { session: { intra_op: spinning(spinUs) } },
   })
 
 const portsOf = (metadata: readonly InferenceSession.ValueMetadata[]): readonly Port[] =>
