@@ -61,4 +61,7 @@ export const migrations: Migrations = {
       )
     },
   },
+  "009-fewer-checks": {
+    up: (db) => runFiles(db, ["constraints", "admit", "close", "settle"]),
+  },
 }

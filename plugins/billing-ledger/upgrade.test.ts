@@ -48,6 +48,7 @@ it("gives an old database the functions of a new one", async () => {
     "006-refused-calls",
     "007-call-outcomes",
     "008-revenue",
+    "009-fewer-checks",
   ])
   await run(fresh.database.migrate("billing-ledger", migrations))
   const after = await functionsOf(fresh.database)

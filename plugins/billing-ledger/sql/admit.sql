@@ -7,159 +7,159 @@
 -- (ledger_uncount).
 --
 -- A connection keeps its plans: one made while the tables were empty must still be right when they are
--- large. So only index scans and nested loops are allowed.
+-- large. So only index scans and nested loops are allowed, and plans are kept in any case: PostgreSQL
+-- would plan a statement for each call as soon as it takes a group of one for cheaper than others.
+--
+-- Accounts are locked in the order of their ids, as ledger_lock does, each when its turn comes.
 CREATE OR REPLACE FUNCTION ledger_admit(requests json, replica uuid, clock timestamptz)
 RETURNS SETOF ledger_verdict LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
   same_key record; -- the requests of one key
-  counters record; -- the row of that key, and what its account may still hold
+  counters record; -- the row of that key, as it is at the time of these requests
   request ledger_request;
-  verdict ledger_verdict;
+  refusal text;
   verdicts ledger_verdict[] := '{}';
-  new_call ledger_call;
-  new_calls ledger_call[] := '{}';
-  new_holds bigint; -- of this key, in micros
-  admitted int; -- of this key
-  takes_slot int; -- 1: counts for the day and for concurrency
-  takes_minute int; -- 1: counts for the minute
-  at timestamptz;
-  today date;
-  this_month date;
-  in_minute bigint;
-  oldest record;
-  oldest_at timestamptz;
+  admitted ledger_request[] := '{}';
+  ordinals bigint[] := '{}'; -- of those, and when they were admitted
+  times timestamptz[] := '{}';
+  free_micros bigint; -- what the account may still hold
+  was_admitted int; -- before this key
+  slots int; -- of this key: taken for the day and for concurrency
+  minute bigint; -- counted for the minute
+  holds bigint; -- in micros
   newest_at timestamptz;
   write_began timestamptz;
   write_time interval := '0';
 BEGIN
   -- a hold is no money yet; the settlement flushes it together with itself
   PERFORM set_config('synchronous_commit', 'off', true);
-  -- 'none' is the word for 'peek' of servers that were not updated yet
-  PERFORM ledger_lock(array_agg(x.account_id))
-    FROM json_populate_recordset(NULL::ledger_request, requests) x
-    WHERE x.counts NOT IN ('peek', 'none');
   FOR same_key IN
+    -- 'none' is the word for 'peek' of servers that were not updated yet
     SELECT x.account_id, x.key_id, array_agg(x ORDER BY x.place) AS requests,
         bool_or(x.counts NOT IN ('peek', 'none')) AS writes
-      FROM json_populate_recordset(NULL::ledger_request, requests) x GROUP BY 1, 2
+      FROM json_populate_recordset(NULL::ledger_request, requests) x
+      GROUP BY 1, 2 ORDER BY 1, 2
   LOOP
+    IF same_key.writes THEN
+      LOOP
+        SELECT balance_micros - held_micros INTO free_micros
+          FROM ledger_account WHERE account_id = same_key.account_id FOR UPDATE;
+        EXIT WHEN FOUND;
+        INSERT INTO ledger_account (account_id) VALUES (same_key.account_id)
+          ON CONFLICT DO NOTHING;
+      END LOOP;
+    ELSE
+      SELECT balance_micros - held_micros INTO free_micros
+        FROM ledger_account WHERE account_id = same_key.account_id;
+    END IF;
     LOOP
-      SELECT y.*, coalesce(a.balance_micros - a.held_micros, 0) AS free_micros INTO counters
+      SELECT y.key_id, n.at, n.today, n.this_month, coalesce(y.calls, 0) AS calls,
+          CASE y.day WHEN n.today THEN y.day_calls ELSE 0 END AS day_calls,
+          coalesce(y.open_calls, 0) AS open_calls,
+          CASE y.month WHEN n.this_month THEN y.spent_micros ELSE 0 END AS spent_micros,
+          CASE y.month WHEN n.this_month THEN y.held_micros ELSE 0 END AS held_micros,
+          coalesce(y.calls - o.ordinal + 1, 0) AS in_minute, o.admitted_at AS oldest_at
+        INTO counters
         FROM (SELECT) one
         LEFT JOIN ledger_key y ON y.key_id = same_key.key_id
-        LEFT JOIN ledger_account a ON a.account_id = same_key.account_id;
+        -- the clocks of replicas differ a little; the time of a key never goes back
+        CROSS JOIN LATERAL (
+          SELECT greatest(clock, y.last_at) AS at,
+            (greatest(clock, y.last_at) AT TIME ZONE 'UTC')::date AS today,
+            ledger_month(greatest(clock, y.last_at)) AS this_month
+        ) n
+        LEFT JOIN LATERAL (
+          SELECT x.ordinal, x.admitted_at FROM ledger_call x
+            WHERE x.key_id = same_key.key_id AND x.ordinal IS NOT NULL
+              AND x.admitted_at > n.at - interval '60 s'
+            ORDER BY x.admitted_at, x.ordinal LIMIT 1
+        ) o ON true;
       EXIT WHEN counters.key_id IS NOT NULL OR NOT same_key.writes;
       INSERT INTO ledger_key (key_id) VALUES (same_key.key_id) ON CONFLICT DO NOTHING;
     END LOOP;
-    -- the clocks of replicas differ a little; the time of a key never goes back
-    at := greatest(clock, counters.last_at);
-    today := (at AT TIME ZONE 'UTC')::date;
-    this_month := date_trunc('month', today::timestamp)::date;
-    IF counters.day <> today THEN counters.day_calls := 0; END IF;
-    IF counters.month <> this_month THEN
-      counters.spent_micros := 0;
-      counters.held_micros := 0;
-    END IF;
-    SELECT x.ordinal, x.admitted_at INTO oldest FROM ledger_call x
-      WHERE x.key_id = same_key.key_id AND x.ordinal IS NOT NULL
-        AND x.admitted_at > at - interval '60 s'
-      ORDER BY x.admitted_at, x.ordinal LIMIT 1;
-    in_minute := coalesce(counters.calls - oldest.ordinal + 1, 0);
-    oldest_at := oldest.admitted_at;
+    was_admitted := cardinality(admitted);
+    slots := 0;
+    minute := 0;
+    holds := 0;
     newest_at := NULL;
-    new_holds := 0;
-    admitted := 0;
 
     FOREACH request IN ARRAY same_key.requests LOOP
-      takes_slot := (request.counts = 'all')::int;
-      takes_minute := (request.counts IN ('all', 'rpm'))::int;
-      verdict.place := request.place;
-      verdict.refusal := CASE
-        WHEN takes_minute = 1 AND in_minute >= request.rpm THEN 'rpm'
-        WHEN takes_slot = 1 AND counters.day_calls >= request.rpd THEN 'rpd'
-        WHEN takes_slot = 1 AND counters.open_calls >= request.slots THEN 'concurrency'
-        WHEN request.hold_micros > 0 AND request.cap_micros > 0
-          AND request.hold_micros >
-            request.cap_micros - coalesce(counters.spent_micros + counters.held_micros, 0)
+      refusal := CASE
+        WHEN request.counts IN ('all', 'rpm') AND counters.in_minute + minute >= request.rpm
+          THEN 'rpm'
+        WHEN request.counts = 'all' AND counters.day_calls + slots >= request.rpd THEN 'rpd'
+        WHEN request.counts = 'all' AND counters.open_calls + slots >= request.slots
+          THEN 'concurrency'
+        WHEN request.hold_micros > 0 AND request.cap_micros > 0 AND request.hold_micros >
+            request.cap_micros - (counters.spent_micros + counters.held_micros + holds)
           THEN 'monthly_cap'
-        WHEN request.hold_micros > 0 AND request.hold_micros > counters.free_micros - new_holds
+        WHEN request.hold_micros > 0 AND request.hold_micros > coalesce(free_micros, 0) - holds
           THEN 'balance'
       END;
-
-      IF verdict.refusal IS NULL AND request.counts NOT IN ('peek', 'none') THEN
-        in_minute := in_minute + takes_minute;
-        counters.calls := counters.calls + takes_minute;
-        counters.day_calls := counters.day_calls + takes_slot;
-        counters.open_calls := counters.open_calls + takes_slot;
-        counters.held_micros := counters.held_micros + request.hold_micros;
-        new_holds := new_holds + request.hold_micros;
-        admitted := admitted + 1;
-        IF takes_minute = 1 THEN
-          oldest_at := coalesce(oldest_at, at);
-          newest_at := at;
+      IF refusal IS NULL AND request.counts NOT IN ('peek', 'none') THEN
+        holds := holds + request.hold_micros;
+        IF request.counts = 'all' THEN slots := slots + 1; END IF;
+        IF request.counts IN ('all', 'rpm') THEN
+          minute := minute + 1;
+          newest_at := counters.at;
         END IF;
-        new_call.id := request.id;
-        new_call.account_id := request.account_id;
-        new_call.key_id := request.key_id;
-        new_call.mode := request.mode;
-        new_call.counts := request.counts;
-        new_call.endpoint := request.endpoint;
-        new_call.request_id := request.request_id;
-        new_call.parent_id := request.parent_id;
-        new_call.model := request.model;
-        new_call.prices := request.prices;
-        new_call.expires_at := request.expires_at;
-        new_call.replica_id := replica;
-        new_call.hold_micros := request.hold_micros;
-        new_call.cost_micros := 0;
-        new_call.input_tokens := 0;
-        new_call.output_tokens := 0;
-        new_call.late := false;
-        new_call.state := CASE request.counts WHEN 'rpm' THEN 'settled' ELSE 'open' END;
-        new_call.ordinal := CASE takes_minute WHEN 1 THEN counters.calls END;
-        new_call.admitted_at := at;
-        new_call.settled_at := CASE request.counts WHEN 'rpm' THEN at END;
-        new_calls := new_calls || new_call;
+        admitted := admitted || request;
+        ordinals := ordinals
+          || CASE WHEN request.counts IN ('all', 'rpm') THEN counters.calls + minute END;
+        times := times || counters.at;
       END IF;
-
-      IF newest_at IS NULL AND in_minute > 0 THEN
+      IF newest_at IS NULL AND counters.in_minute > 0 THEN
         SELECT x.admitted_at INTO newest_at FROM ledger_call x
           WHERE x.key_id = same_key.key_id AND x.ordinal IS NOT NULL
           ORDER BY x.admitted_at DESC LIMIT 1;
       END IF;
-      verdict.remaining := greatest(request.rpm - in_minute, 0);
-      verdict.reset_ms :=
-        CASE WHEN in_minute > 0 THEN ledger_ms(newest_at + interval '60 s' - at) ELSE 0 END;
-      verdict.retry_after_ms := CASE verdict.refusal
-        WHEN 'rpm' THEN ledger_ms(coalesce(oldest_at, at) + interval '60 s' - at)
-        WHEN 'rpd' THEN ledger_ms((today + 1)::timestamp AT TIME ZONE 'UTC' - at)
-        WHEN 'concurrency' THEN 1000
-        WHEN 'monthly_cap' THEN
-          ledger_ms((this_month + interval '1 month') AT TIME ZONE 'UTC' - at)
-        ELSE 0
-      END;
-      verdicts := verdicts || verdict;
+      verdicts := verdicts || ROW(request.place, refusal,
+        greatest(request.rpm - counters.in_minute - minute, 0),
+        CASE WHEN counters.in_minute + minute > 0
+          THEN ledger_ms(newest_at + interval '60 s' - counters.at) ELSE 0 END,
+        CASE refusal
+          WHEN 'rpm' THEN
+            ledger_ms(coalesce(counters.oldest_at, counters.at) + interval '60 s' - counters.at)
+          WHEN 'rpd' THEN
+            ledger_ms((counters.today + 1)::timestamp AT TIME ZONE 'UTC' - counters.at)
+          WHEN 'concurrency' THEN 1000
+          WHEN 'monthly_cap' THEN
+            ledger_ms((counters.this_month + interval '1 month') AT TIME ZONE 'UTC' - counters.at)
+          ELSE 0
+        END, NULL)::ledger_verdict;
     END LOOP;
 
     -- clock_timestamp() measures a duration here; the time of day is always a parameter
     write_began := clock_timestamp();
-    IF admitted > 0 THEN
-      UPDATE ledger_key SET calls = counters.calls, last_at = at, day = today,
-          day_calls = counters.day_calls, open_calls = counters.open_calls, month = this_month,
-          spent_micros = counters.spent_micros, held_micros = counters.held_micros
+    IF cardinality(admitted) > was_admitted THEN
+      UPDATE ledger_key SET calls = counters.calls + minute, last_at = counters.at,
+          day = counters.today, day_calls = counters.day_calls + slots,
+          open_calls = counters.open_calls + slots, month = counters.this_month,
+          spent_micros = counters.spent_micros, held_micros = counters.held_micros + holds
         WHERE key_id = same_key.key_id;
     END IF;
-    IF new_holds > 0 THEN
-      UPDATE ledger_account SET held_micros = held_micros + new_holds
+    IF holds > 0 THEN
+      UPDATE ledger_account SET held_micros = held_micros + holds
         WHERE account_id = same_key.account_id;
     END IF;
     write_time := write_time + (clock_timestamp() - write_began);
   END LOOP;
   write_began := clock_timestamp();
-  INSERT INTO ledger_call SELECT * FROM unnest(new_calls);
+  INSERT INTO ledger_call (id, account_id, key_id, mode, counts, endpoint, request_id, parent_id,
+      model, prices, expires_at, replica_id, hold_micros, state, ordinal, admitted_at, settled_at)
+    SELECT id, account_id, key_id,
+        -- null, which the columns refuse, for any other word
+        CASE WHEN mode IN ('live', 'test') THEN mode END, counts, endpoint, request_id, parent_id,
+        model, prices, expires_at, replica, hold_micros,
+        CASE counts WHEN 'all' THEN 'open' WHEN 'money' THEN 'open' WHEN 'rpm' THEN 'settled' END,
+        ordinal, at, CASE counts WHEN 'rpm' THEN at END
+      FROM unnest(admitted, ordinals, times) x (place, id, account_id, key_id, mode, counts,
+        hold_micros, endpoint, request_id, parent_id, model, prices, expires_at, rpm, rpd, slots,
+        cap_micros, ordinal, at);
   write_time := write_time + (clock_timestamp() - write_began);
   RETURN QUERY
     SELECT x.place, x.refusal, x.remaining, x.reset_ms, x.retry_after_ms,

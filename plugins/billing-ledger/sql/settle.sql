@@ -3,18 +3,22 @@
 CREATE OR REPLACE FUNCTION ledger_settle(items json, clock timestamptz) RETURNS bigint
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   ended ledger_settlement[];
+  accounts text[];
+  has_refused boolean;
   closed bigint;
 BEGIN
-  SELECT array_agg(x) INTO ended FROM json_populate_recordset(NULL::ledger_settlement, items) x;
-  PERFORM ledger_lock(array_agg(DISTINCT c.account_id))
-    FROM unnest(ended) x JOIN ledger_call c USING (id);
-  -- rare cases are checked for first: starting their joins takes longer than settling a call
-  IF EXISTS (SELECT FROM unnest(ended) x WHERE x.outcome = 'refused') THEN
-    PERFORM ledger_uncount_all(ended, clock);
-  END IF;
+  SELECT array_agg(x), array_agg(c.account_id), bool_or(x.outcome = 'refused')
+    INTO ended, accounts, has_refused
+    FROM json_populate_recordset(NULL::ledger_settlement, items) x
+    LEFT JOIN ledger_call c ON c.id = x.id;
+  -- each has a row since its call was admitted; in the order of ledger_lock
+  PERFORM FROM ledger_account WHERE account_id = ANY(accounts) ORDER BY account_id FOR UPDATE;
+  -- rare cases are left out: starting their joins takes longer than settling a call
+  IF has_refused THEN PERFORM ledger_uncount_all(ended, clock); END IF;
   closed := ledger_close(ended, clock);
   IF closed < cardinality(ended) THEN PERFORM ledger_close_late(ended, clock); END IF;
   RETURN closed;
