@@ -1,7 +1,7 @@
 import { Effect, Exit } from "effect"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { PortError } from "../../core/index.ts"
-import { makeGroupCommit } from "./group-commit.ts"
+import { makeGroupCommit, makeTurns } from "./group-commit.ts"
 
 const options = { maxItems: 3, maxInFlight: 1, maxWaiting: 5 }
 const sqlError = (code: string) =>
@@ -141,5 +141,84 @@ describe("items that may linger", () => {
       [10, 11, 12],
     ])
     expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+describe("groups that lock the same rows", () => {
+  /** Two groups whose statements end when they are told to; an item is its row. */
+  const pair = (maxItems = 3) => {
+    const turns = makeTurns()
+    const sent: string[] = []
+    const ends: (() => void)[] = []
+    const group = (name: string) =>
+      makeGroupCommit({
+        maxItems,
+        maxInFlight: 1,
+        maxWaiting: 100,
+        locks: { turns, of: (row: string) => (row === "" ? undefined : row) },
+        run: (rows: readonly string[]) =>
+          Effect.callback<readonly string[]>((resume) => {
+            sent.push(`${name} ${rows.join("+")}`)
+            ends.push(() => resume(Effect.succeed(rows)))
+          }),
+      })
+    const endNext = async () => {
+      ends.shift()?.()
+      await Effect.runPromise(turn)
+    }
+    return { admit: group("admit"), settle: group("settle"), sent, endNext }
+  }
+  const submit = (group: { submit(row: string): Effect.Effect<unknown, PortError> }, row: string) =>
+    Effect.runPromise(group.submit(row))
+
+  it("keeps an item back while the other has its row, and sends the rest", async () => {
+    const { admit, settle, sent, endNext } = pair()
+    const all = ["a", "b"].map((row) => submit(admit, row))
+    all.push(...["a", "c", "a"].map((row) => submit(settle, row)))
+    expect(sent).toEqual(["admit a", "settle c"])
+    await endNext()
+    expect(sent, "the other one's statement is still in flight").toEqual([
+      "admit a",
+      "settle c",
+      "admit b",
+    ])
+    await endNext()
+    expect(sent.at(-1)).toBe("settle a+a")
+    await endNext()
+    await endNext()
+    expect(await Promise.all(all)).toEqual(["a", "b", "a", "c", "a"])
+  })
+
+  it("takes turns on one row", async () => {
+    const { admit, settle, sent, endNext } = pair(1)
+    const all = [1, 2].flatMap(() => [submit(admit, "a"), submit(settle, "a")])
+    for (let n = 0; n < 4; n++) await endNext()
+    expect(sent).toEqual(["admit a", "settle a", "admit a", "settle a"])
+    await Promise.all(all)
+  })
+
+  it("never waits with an item that locks nothing known", async () => {
+    const { admit, settle, sent, endNext } = pair()
+    const all = [submit(admit, "a"), submit(settle, "")]
+    expect(sent).toEqual(["admit a", "settle "])
+    await endNext()
+    await endNext()
+    await Promise.all(all)
+  })
+
+  it("is not idle while an item waits for its row", async () => {
+    const { admit, settle, endNext } = pair()
+    const all = [submit(admit, "a"), submit(settle, "a")]
+    let isIdle = false
+    const idle = Effect.runPromise(settle.idle).then(() => {
+      isIdle = true
+    })
+    await Effect.runPromise(turn)
+    expect(isIdle).toBe(false)
+    await endNext()
+    expect(isIdle).toBe(false)
+    await endNext()
+    await idle
+    await Promise.all(all)
   })
 })

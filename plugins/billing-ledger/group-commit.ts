@@ -13,6 +13,8 @@ export interface GroupCommitOptions<Item, Answer> {
    * statement ends before that.
    */
   readonly linger?: { readonly ms: number; allows(item: Item): boolean }
+  /** Items whose rows a statement has locked wait for its end; undefined: it locks none we know. */
+  readonly locks?: { readonly turns: Turns; of(item: Item): string | undefined }
   /** Returns one answer for each item, in their order. */
   readonly run: (items: readonly Item[]) => Effect.Effect<readonly Answer[], PortError>
 }
@@ -28,6 +30,31 @@ interface Waiting<Item, Answer> {
   readonly done: (exit: Exit.Exit<Answer, PortError>) => void
 }
 
+/** The rows that statements in flight have locked, for the groups of one database. */
+export interface Turns {
+  isFree(row: string): boolean
+  take(rows: ReadonlySet<string>): void
+  /** Gives the other groups their turn first, so that none is starved. */
+  release(rows: ReadonlySet<string>, by: () => void): void
+  join(pump: () => void): void
+}
+
+export const makeTurns = (): Turns => {
+  const taken = new Set<string>()
+  const pumps: (() => void)[] = []
+  return {
+    isFree: (row) => !taken.has(row),
+    take: (rows) => {
+      for (const row of rows) taken.add(row)
+    },
+    release: (rows, by) => {
+      for (const row of rows) taken.delete(row)
+      for (const pump of pumps) if (pump !== by) pump()
+    },
+    join: (pump) => void pumps.push(pump),
+  }
+}
+
 const tooBusy = (maxWaiting: number) =>
   new PortError({
     port: "billing",
@@ -35,15 +62,38 @@ const tooBusy = (maxWaiting: number) =>
     why: "busy",
   })
 
+const mayGo = <Item>(item: Item, locks: GroupCommitOptions<Item, never>["locks"]): boolean => {
+  const row = locks?.of(item)
+  return row === undefined || locks?.turns.isFree(row) === true
+}
+
+/** What may go out together now, in its order; the rest stays in `waiting`. */
+const takeGroup = <Item, Answer>(
+  waiting: Waiting<Item, Answer>[],
+  { maxItems, locks }: Pick<GroupCommitOptions<Item, Answer>, "maxItems" | "locks">,
+) => {
+  if (!locks) return { group: waiting.splice(0, maxItems), rows: new Set<string>() }
+  const group: Waiting<Item, Answer>[] = []
+  const later: Waiting<Item, Answer>[] = []
+  for (const one of waiting.splice(0))
+    (group.length < maxItems && mayGo(one.item, locks) ? group : later).push(one)
+  for (const one of later) waiting.push(one)
+  const rows = new Set(group.flatMap(({ item }) => locks.of(item) ?? []))
+  return { group, rows }
+}
+
 /**
  * Group commit: an item goes out at once while a statement is free; items that arrive meanwhile
  * wait and go out together. When a statement fails because of its data, its items are sent one by
  * one, so that a bad item fails alone.
+ *
+ * An item whose row another statement has locked would wait for it inside the database, and keep
+ * all others of its group and a connection waiting. So it stays here, and its group grows.
  */
 export const makeGroupCommit = <Item, Answer>(
   options: GroupCommitOptions<Item, Answer>,
 ): GroupCommit<Item, Answer> => {
-  const { linger } = options
+  const { linger, locks } = options
   const waiting: Waiting<Item, Answer>[] = []
   const idlers = new Set<() => void>()
   let inFlight = 0
@@ -71,16 +121,21 @@ export const makeGroupCommit = <Item, Answer>(
     clearTimeout(lingerTimer)
     lingerTimer = undefined
     while (waiting.length > 0 && inFlight < options.maxInFlight) {
+      const { group, rows } = takeGroup(waiting, options)
+      if (group.length === 0) break
       inFlight++
-      send(waiting.splice(0, options.maxItems), () => {
+      locks?.turns.take(rows)
+      send(group, () => {
         inFlight--
+        locks?.turns.release(rows, pump)
         pump()
       })
     }
-    if (inFlight > 0) return
+    if (inFlight > 0 || waiting.length > 0) return
     for (const wake of idlers) wake()
     idlers.clear()
   }
+  locks?.turns.join(pump)
 
   const submit = (item: Item) =>
     Effect.uninterruptible(
@@ -90,7 +145,8 @@ export const makeGroupCommit = <Item, Answer>(
         waiting.push({ item, done: resume })
         if (linger?.allows(item) && waiting.length < options.maxItems)
           lingerTimer ??= setTimeout(pump, linger.ms)
-        else pump()
+        // what has to wait is looked at again when its row is free, not for each that joins it
+        else if (inFlight < options.maxInFlight && mayGo(item, locks)) pump()
       }),
     )
 

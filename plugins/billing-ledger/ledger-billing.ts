@@ -14,7 +14,7 @@ import {
   type Transaction,
 } from "../../core/index.ts"
 import { isAboutItems, isUnknownOutcome } from "./failure.ts"
-import { type GroupCommitOptions, makeGroupCommit } from "./group-commit.ts"
+import { type GroupCommitOptions, makeGroupCommit, makeTurns } from "./group-commit.ts"
 import { type InDoubtCalls, makeInDoubtCalls } from "./in-doubt-calls.ts"
 import { type JournalFirst, makeJournalFirst } from "./journal-first.ts"
 import { type KeptSettlements, makeKeptSettlements } from "./kept-settlements.ts"
@@ -95,13 +95,16 @@ const makeGroups = (
     [1, 2, 4, 8, 16, 32, 64, 128],
     ["statement"],
   )
+  const turns = makeTurns()
   const group = <Item, Answer>(
     statement: string,
     run: (items: readonly Item[], nowMs: number) => Effect.Effect<readonly Answer[], PortError>,
-    linger?: GroupCommitOptions<Item, Answer>["linger"],
+    accountOf: (item: Item) => string | undefined,
+    linger: NonNullable<GroupCommitOptions<Item, Answer>["linger"]>,
   ) =>
     makeGroupCommit({
-      ...(linger && { linger }),
+      linger,
+      locks: { turns, of: accountOf },
       maxItems: settings.maxGathered,
       maxInFlight: settings.maxInFlight,
       maxWaiting: settings.maxWaiting,
@@ -128,14 +131,13 @@ const makeGroups = (
       "admit",
       (requests: readonly AdmitRequest[], nowMs) =>
         Effect.tapError(statements.admit(requests, replica, nowMs), lost(requests)),
-      {
-        ms: batchLingerMs,
-        allows: ({ parent }) => parent !== undefined,
-      },
+      ({ counts, caller }) => (counts === "peek" ? undefined : caller.tenant.account),
+      { ms: batchLingerMs, allows: ({ parent }) => parent !== undefined },
     ),
     settlements: group(
       "settle",
       (items: readonly Settlement[], nowMs) => Effect.map(holds.settle(items, nowMs), () => items),
+      ({ id }) => holds.accountOf(id),
       { ms: behindLingerMs, allows: ({ id }) => isBehind(id) },
     ),
   }

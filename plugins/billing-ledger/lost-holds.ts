@@ -5,6 +5,8 @@ import type { Statements } from "./statements.ts"
 export interface LostHolds {
   /** A call was admitted. */
   admitted(request: AdmitRequest): void
+  /** The account of a call that was admitted here and holds money. */
+  accountOf(id: string): string | undefined
   /** Settles; calls that the ledger does not know any more are admitted again, and charged. */
   settle(
     items: readonly Settlement[],
@@ -67,6 +69,7 @@ export const makeLostHolds = (statements: Statements, replica: string, log: Log)
       const [oldest] = open.keys()
       if (open.size > maxRemembered && oldest !== undefined) open.delete(oldest)
     },
+    accountOf: (id) => open.get(id)?.caller.tenant.account,
     settle: (items, nowMs, tx) =>
       Effect.gen(function* () {
         const closed = yield* statements.settle(items, nowMs, tx)
