@@ -82,9 +82,30 @@ const takeGroup = <Item, Answer>(
   return { group, rows }
 }
 
+/** Calls `finished` when every item of the group has its answer. */
+const send = <Item, Answer>(
+  run: GroupCommitOptions<Item, Answer>["run"],
+  group: readonly Waiting<Item, Answer>[],
+  finished: () => void,
+): void => {
+  const sendEach = ([first, ...others]: readonly Waiting<Item, Answer>[]): void => {
+    if (first) send(run, [first], () => sendEach(others))
+    else finished()
+  }
+  const fiber = Effect.runFork(Effect.suspend(() => run(group.map(({ item }) => item))))
+  fiber.addObserver((exit) => {
+    const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+    if (group.length > 1 && error && isAboutItems(error)) return sendEach(group)
+    group.forEach(({ done }, index) => {
+      done(Exit.map(exit, (answers) => answers[index] as Answer))
+    })
+    finished()
+  })
+}
+
 /**
- * Group commit: an item goes out at once while a statement is free; items that arrive meanwhile
- * wait and go out together. When a statement fails because of its data, its items are sent one by
+ * Group commit: while a statement is free, items go out at the end of the event loop's turn, with
+ * all others that arrived in it; items that arrive later wait and go out together. When a statement fails because of its data, its items are sent one by
  * one, so that a bad item fails alone.
  *
  * An item whose row another statement has locked would wait for it inside the database, and keep
@@ -97,37 +118,25 @@ export const makeGroupCommit = <Item, Answer>(
   const waiting: Waiting<Item, Answer>[] = []
   const idlers = new Set<() => void>()
   let inFlight = 0
+  /** Something waits for more than its time or a statement: another one has its row. */
+  let isHeldBack = false
   let lingerTimer: NodeJS.Timeout | undefined
-
-  /** Calls `finished` when every item of the group has its answer. */
-  const send = (group: readonly Waiting<Item, Answer>[], finished: () => void): void => {
-    const fiber = Effect.runFork(Effect.suspend(() => options.run(group.map(({ item }) => item))))
-    fiber.addObserver((exit) => {
-      const error = Option.getOrUndefined(Exit.findErrorOption(exit))
-      if (group.length > 1 && error && isAboutItems(error)) return sendEach(group, finished)
-      group.forEach(({ done }, index) => {
-        done(Exit.map(exit, (answers) => answers[index] as Answer))
-      })
-      finished()
-    })
-  }
-  const sendEach = (group: readonly Waiting<Item, Answer>[], finished: () => void): void => {
-    const [first, ...others] = group
-    if (first) send([first], () => sendEach(others, finished))
-    else finished()
-  }
+  let turnEnd: NodeJS.Immediate | undefined
 
   const pump = (): void => {
     clearTimeout(lingerTimer)
-    lingerTimer = undefined
+    clearImmediate(turnEnd)
+    lingerTimer = turnEnd = undefined
+    isHeldBack = false
     while (waiting.length > 0 && inFlight < options.maxInFlight) {
       const { group, rows } = takeGroup(waiting, options)
+      isHeldBack = waiting.length > 0
       if (group.length === 0) break
       inFlight++
       locks?.turns.take(rows)
-      send(group, () => {
+      send(options.run, group, () => {
         inFlight--
-        locks?.turns.release(rows, pump)
+        locks?.turns.release(rows, whenFree)
         pump()
       })
     }
@@ -135,7 +144,11 @@ export const makeGroupCommit = <Item, Answer>(
     for (const wake of idlers) wake()
     idlers.clear()
   }
-  locks?.turns.join(pump)
+  // what lingers goes on doing so
+  const whenFree = () => {
+    if (isHeldBack) pump()
+  }
+  locks?.turns.join(whenFree)
 
   const submit = (item: Item) =>
     Effect.uninterruptible(
@@ -145,8 +158,9 @@ export const makeGroupCommit = <Item, Answer>(
         waiting.push({ item, done: resume })
         if (linger?.allows(item) && waiting.length < options.maxItems)
           lingerTimer ??= setTimeout(pump, linger.ms)
-        // what has to wait is looked at again when its row is free, not for each that joins it
-        else if (inFlight < options.maxInFlight && mayGo(item, locks)) pump()
+        // what is held back is looked at again when a row is free, not for each that joins it
+        else if (!mayGo(item, locks)) isHeldBack = true
+        else if (inFlight < options.maxInFlight) turnEnd ??= setImmediate(pump)
       }),
     )
 

@@ -1,5 +1,5 @@
 import { Effect, Schedule } from "effect"
-import { type RawBuilder, sql } from "kysely"
+import { CompiledQuery, type Kysely, sql } from "kysely"
 import {
   type AdmitRequest,
   type Database,
@@ -65,10 +65,11 @@ export interface Statements {
   ): Effect.Effect<{ readonly balanceMicros: bigint; readonly heldMicros: bigint }, PortError>
 }
 
-type Rows = <Row>(
-  query: RawBuilder<Row>,
-  tx?: Transaction,
-) => Effect.Effect<readonly Row[], PortError>
+interface Query<Row> {
+  execute(db: Kysely<unknown>): Promise<{ readonly rows: readonly Row[] }>
+}
+
+type Rows = <Row>(query: Query<Row>, tx?: Transaction) => Effect.Effect<readonly Row[], PortError>
 
 const rowsOf =
   (database: Database): Rows =>
@@ -80,6 +81,17 @@ const rowsOf =
     return tx ? once : retryContention(once)
   }
 
+/**
+ * The two statements of a paid call. Their texts are constant, so they are not built anew for each,
+ * and begin with `prepared`: they are parsed once for each connection.
+ */
+const admitText = "/* prepared */ SELECT * FROM ledger_admit($1, $2, $3) ORDER BY place"
+const settleText = "/* prepared */ SELECT ledger_settle($1, $2) AS closed"
+
+const constant = <Row>(text: string, parameters: readonly unknown[]): Query<Row> => ({
+  execute: (db) => db.executeQuery<Row>(CompiledQuery.raw(text, [...parameters])),
+})
+
 const one = <Row>(rows: Effect.Effect<readonly Row[], PortError>): Effect.Effect<Row, PortError> =>
   Effect.flatMap(rows, ([row]) =>
     row === undefined
@@ -87,14 +99,17 @@ const one = <Row>(rows: Effect.Effect<readonly Row[], PortError>): Effect.Effect
       : Effect.succeed(row),
   )
 
-/** Statements that begin with `prepared` are parsed once for each connection. */
 const callStatements = (
   rows: Rows,
 ): Pick<Statements, "admit" | "settle" | "missing" | "voidChildren"> => ({
   admit: (requests, replica, nowMs, tx) =>
     Effect.map(
       rows(
-        sql<VerdictRow>`/* prepared */ SELECT * FROM ledger_admit(${JSON.stringify(requests.map(toRequest))}, ${replica}, ${new Date(nowMs)}) ORDER BY place`,
+        constant<VerdictRow>(admitText, [
+          JSON.stringify(requests.map(toRequest)),
+          replica,
+          new Date(nowMs),
+        ]),
         tx,
       ),
       (verdicts) => verdicts.map((row, index) => verdictOf(row, requests[index])),
@@ -104,9 +119,10 @@ const callStatements = (
       ? Effect.succeed(0)
       : Effect.map(
           rows(
-            sql<{
-              closed: bigint
-            }>`/* prepared */ SELECT ledger_settle(${JSON.stringify(toSettlements(items))}, ${new Date(nowMs)}) AS closed`,
+            constant<{ closed: bigint }>(settleText, [
+              JSON.stringify(toSettlements(items)),
+              new Date(nowMs),
+            ]),
             tx,
           ),
           ([row]) => Number(row?.closed ?? 0),
