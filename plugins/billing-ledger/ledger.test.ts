@@ -46,6 +46,34 @@ describe("ledger", () => {
     expect(left).toEqual([57, 57, 58, 58, 58, 59, 59, 60])
   })
 
+  it.each([
+    ["a mode", { mode: "lively" }, {}],
+    ["counts", { counts: "some" }, {}],
+    ["a hold below zero", { hold_micros: "-1" }, {}],
+    ["an outcome", {}, { outcome: "open" }],
+  ])("refuses %s that there is not, and keeps nothing of the statement", async (_, asks, ends) => {
+    const id = uuidV7(clock.nowMs())
+    const now = new Date(clock.nowMs())
+    const owner = { account_id: account, key_id: account, mode: "live", counts: "all" }
+    const limits = { rpm: 9, rpd: 9, slots: 9, cap_micros: "0", hold_micros: "0" }
+    const request = { place: 0, id, ...owner, ...limits, endpoint: "e", request_id: "r", ...asks }
+    const settlement = { id, outcome: "voided", usage: {}, http_status: 500, ...ends }
+    const states = () => query(sql`SELECT state FROM ledger_call WHERE id = ${id}`)
+    const admits = query(
+      sql`SELECT refusal FROM ledger_admit(${JSON.stringify([request])}, ${id}, ${now})`,
+    )
+    if (Object.keys(ends).length === 0) {
+      await expect(admits).rejects.toThrow(/violates/)
+      expect(await states()).toEqual([])
+      return
+    }
+    expect(await admits).toEqual([{ refusal: null }])
+    await expect(
+      query(sql`SELECT ledger_settle(${JSON.stringify([settlement])}, ${now})`),
+    ).rejects.toThrow(/violates/)
+    expect(await states()).toEqual([{ state: "open" }])
+  })
+
   it("says how long slot and hold took, of what it admits and not of what only looks", async () => {
     const { holdMs } = await run(ledger.admit(call()))
     expect(holdMs).toBeGreaterThan(0)

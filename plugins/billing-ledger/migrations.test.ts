@@ -19,7 +19,7 @@ const installed: Readonly<Record<string, readonly [keyof typeof migrations, stri
   "calendar.sql": ["003-functions", "5b577e9cbe69"],
   "close-late.sql": ["007-call-outcomes", "7ae2be3593a0"],
   "close.sql": ["009-fewer-checks", "649e6524cf9d"],
-  "constraints.sql": ["009-fewer-checks", "2178f6a53089"],
+  "constraints.sql": ["009-fewer-checks", "b5e9f4e20b8c"],
   "lock.sql": ["003-functions", "0d659d024bd6"],
   "refusals.sql": ["004-refusals", "20fd7e523eb1"],
   "refused-calls.sql": ["006-refused-calls", "f27f3f234236"],

@@ -1,8 +1,8 @@
 -- PostgreSQL reads the text of each CHECK and plans it again in each statement that writes to the table,
 -- which was a sixth of the time of an admission and of a settlement. So there are fewer, and one for
 -- several columns: what is money stays here. The words of `mode`, `counts` and `state` are checked
--- where they are written (ledger_admit, ledger_close), and `rakit ledger verify` proves all of it from
--- the rows. NOT VALID: older rows were checked by what these replace, so nothing is read now.
+-- where they are written (ledger_admit, ledger_close). NOT VALID: older rows were checked by what these
+-- replace, so nothing is read now.
 
 -- Servers of the version before may be at work, and lock these tables in several orders: so all of them
 -- at once, or none.
