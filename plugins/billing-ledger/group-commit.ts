@@ -105,8 +105,8 @@ const send = <Item, Answer>(
 
 /**
  * Group commit: while a statement is free, items go out at the end of the event loop's turn, with
- * all others that arrived in it; items that arrive later wait and go out together. When a statement fails because of its data, its items are sent one by
- * one, so that a bad item fails alone.
+ * all others that arrived in it; items that arrive later wait and go out together. When a statement
+ * fails because of its data, its items are sent one by one, so that a bad item fails alone.
  *
  * An item whose row another statement has locked would wait for it inside the database, and keep
  * all others of its group and a connection waiting. So it stays here, and its group grows.
