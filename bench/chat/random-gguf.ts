@@ -83,7 +83,7 @@ const normsOf = ({ layers }: Shape): readonly string[] => [
 
 const pieceValues = 2 ** 20
 
-/** Encoded values around zero, which all matrices are filled with, over and over. */
+/** Encoded values around zero, which matrices are filled with, over and over. */
 const randomPiece = (type: string): Uint8Array => {
   const random = seededRandom(1)
   const normal = () => random() + random() + random() + random() - 2
@@ -94,6 +94,15 @@ const randomPiece = (type: string): Uint8Array => {
 }
 
 const padding = (length: number): number => (32 - (length % 32)) % 32
+
+/**
+ * A piece that begins elsewhere for each matrix: ONNX Runtime keeps matrices of the same bytes in
+ * memory once, and would read all layers from the caches.
+ */
+const turned = (piece: Uint8Array, index: number, blockBytes: number): Uint8Array => {
+  const from = ((index * 7919) % (piece.length / blockBytes)) * blockBytes
+  return Buffer.concat([piece.subarray(from), piece.subarray(0, from)])
+}
 
 /**
  * Writes a model of random weights in a real shape, with the tokenizer of another file: for speed,
@@ -113,21 +122,23 @@ export const writeRandomGguf = (
     dimensions: [shape.width],
     type: 0,
     length: shape.width * 4,
-    piece: new Uint8Array(new Float32Array(shape.width).fill(1).buffer),
+    piece: () => new Uint8Array(new Float32Array(shape.width).fill(1).buffer),
   }))
   const pieces = new Map<string, Uint8Array>()
-  const matrices = matricesOf(shape, vocabulary).map(([name, dimensions]) => {
+  const matrices = matricesOf(shape, vocabulary).map(([name, dimensions], index) => {
     const typeName = typeOf(name)
     const { id, type } = ggmlTypeNamed(typeName)
     const piece = pieces.get(typeName) ?? randomPiece(typeName)
     pieces.set(typeName, piece)
     const length = ((dimensions[0] * dimensions[1]) / type.blockValues) * type.blockBytes
-    return { name, dimensions, type: id, length, piece }
+    const own = () => turned(piece, index, type.blockBytes)
+    return { name, dimensions, type: id, length, piece: own }
   })
   const tensors = [...norms, ...matrices]
   const file = openSync(path, "wx")
   writeSync(file, writeGgufHeader(metadataOf(shape, tokenizer), tensors))
-  for (const { length, piece } of tensors) {
+  for (const { length, piece: makePiece } of tensors) {
+    const piece = makePiece()
     for (let left = length; left > 0; left -= piece.length)
       writeSync(file, piece, 0, Math.min(left, piece.length))
     writeSync(file, new Uint8Array(padding(length)))
