@@ -53,6 +53,21 @@ describe.skipIf(!installedChromium)("the pages of docs, in a browser", () => {
     await close()
   })
 
+  it("shows what a client calls, and all operations where asked", async () => {
+    const { page, complaints, close } = await openPage(browser)
+    const [chat, login] = ["/v1/chat/completions", "/dashboard/login"].map((path) =>
+      page.locator(`.opblock-summary:has([data-path="${path}"])`),
+    )
+    await page.goto(`${platform.url}/docs`)
+    await chat!.waitFor()
+    expect(await login!.count()).toBe(0)
+    await page.getByRole("link", { name: "All operations" }).click()
+    await login!.waitFor()
+    expect(await chat!.count()).toBe(1)
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   it.skipIf(!isBuilt)("leads through the guide, and finds a setting by its search", async () => {
     const { page, complaints, close } = await openPage(browser)
     await page.goto(`${platform.url}/docs/guide`)

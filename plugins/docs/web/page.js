@@ -25,11 +25,46 @@ const withExamples = (document) => {
   return document
 }
 
+const ofPeople = new Set(["dashboard", "admin", "docs"])
+
+/** Names of the schemas that a part of the document refers to. */
+const namesIn = (part) =>
+  [...JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name)
+
+/** Leaves out what no operation refers to, directly or through another schema. */
+const withNeededSchemas = (document) => {
+  const { schemas } = document.components
+  const needed = new Set(namesIn(document.paths))
+  // a set's iteration goes on through what is added meanwhile
+  for (const name of needed) for (const other of namesIn(schemas[name])) needed.add(other)
+  const kept = Object.entries(schemas).filter(([name]) => needed.has(name))
+  document.components.schemas = Object.fromEntries(kept)
+  return document
+}
+
+/**
+ * Leaves what a client with an API key calls: Swagger UI resolves the whole document before it can be
+ * used, and more than half of it are the pages' own operations.
+ */
+const forClients = (document) => {
+  for (const [path, operations] of Object.entries(document.paths)) {
+    const kept = Object.entries(operations).filter(
+      ([, { tags = [] }]) => !tags.some((tag) => ofPeople.has(tag)),
+    )
+    if (kept.length) document.paths[path] = Object.fromEntries(kept)
+    else delete document.paths[path]
+  }
+  document.tags = document.tags?.filter(({ name }) => !ofPeople.has(name))
+  return withNeededSchemas(document)
+}
+
 const order = ["chat", "embeddings", "rerank", "images", "audio", "retrieval", "files", "batches"]
 const place = (tag) => (order.indexOf(tag) + order.length + 1) % (order.length + 1)
 
 const answer = await fetch("/openapi.json")
-const spec = withExamples(await answer.json())
+const showsAll = new URLSearchParams(location.search).has("all")
+const whole = withExamples(await answer.json())
+const spec = showsAll ? whole : forClients(whole)
 // the server that serves this page, by whatever name it was reached
 spec.servers = [{ url: location.origin }]
 globalThis.ui = globalThis.SwaggerUIBundle({
