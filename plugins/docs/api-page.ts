@@ -16,7 +16,7 @@ const htmlOf = (hasGuide: boolean) => `<!doctype html>
 <body>
 <header>
 <h1>Rakit API</h1>
-<nav>${hasGuide ? '<a href="/docs/guide">Guide</a> ' : ""}<a href="/dashboard">Dashboard</a> <a href="/openapi.json">openapi.json</a> <a href="/docs?all">All operations, the dashboard's too</a></nav>
+<nav>${hasGuide ? '<a href="/docs/guide">Guide</a> ' : ""}<a href="/dashboard">Dashboard</a> <a href="/openapi.json">openapi.json</a> <a id="operations" href="/docs?all">All operations, the dashboard's too</a></nav>
 <p>Press <b>Authorize</b> and enter an API key; then every example runs with it. The key stays in this page and is forgotten with it.</p>
 </header>
 <main id="api"><noscript>This page needs JavaScript. <a href="/openapi.json">openapi.json</a> says the same.</noscript></main>

@@ -25,7 +25,8 @@ const withExamples = (document) => {
   return document
 }
 
-const ofPeople = new Set(["dashboard", "admin", "docs"])
+/** Tags of what pages, administrators and payment providers call. */
+const ofOthers = new Set(["dashboard", "admin", "docs", "hooks"])
 
 /** Names of the schemas that a part of the document refers to. */
 const namesIn = (part) =>
@@ -44,17 +45,19 @@ const withNeededSchemas = (document) => {
 
 /**
  * Leaves what a client with an API key calls: Swagger UI resolves the whole document before it can be
- * used, and more than half of it are the pages' own operations.
+ * used, and more than half of it is what others call.
  */
 const forClients = (document) => {
   for (const [path, operations] of Object.entries(document.paths)) {
     const kept = Object.entries(operations).filter(
-      ([, { tags = [] }]) => !tags.some((tag) => ofPeople.has(tag)),
+      ([, { tags = [] }]) => !tags.some((tag) => ofOthers.has(tag)),
     )
     if (kept.length) document.paths[path] = Object.fromEntries(kept)
     else delete document.paths[path]
   }
-  document.tags = document.tags?.filter(({ name }) => !ofPeople.has(name))
+  document.tags = document.tags?.filter(({ name }) => !ofOthers.has(name))
+  const { apiKey } = document.components.securitySchemes
+  document.components.securitySchemes = { apiKey }
   return withNeededSchemas(document)
 }
 
@@ -65,6 +68,11 @@ const answer = await fetch("/openapi.json")
 const showsAll = new URLSearchParams(location.search).has("all")
 const whole = withExamples(await answer.json())
 const spec = showsAll ? whole : forClients(whole)
+const other = document.querySelector("#operations")
+if (showsAll) {
+  other.href = "/docs"
+  other.textContent = "Clients' operations only"
+}
 // the server that serves this page, by whatever name it was reached
 spec.servers = [{ url: location.origin }]
 globalThis.ui = globalThis.SwaggerUIBundle({
