@@ -72,13 +72,12 @@ const takeGroup = <Item, Answer>(
   waiting: Waiting<Item, Answer>[],
   { maxItems, locks }: Pick<GroupCommitOptions<Item, Answer>, "maxItems" | "locks">,
 ) => {
-  if (!locks) return { group: waiting.splice(0, maxItems), rows: new Set<string>() }
   const group: Waiting<Item, Answer>[] = []
   const later: Waiting<Item, Answer>[] = []
   for (const one of waiting.splice(0))
     (group.length < maxItems && mayGo(one.item, locks) ? group : later).push(one)
   for (const one of later) waiting.push(one)
-  const rows = new Set(group.flatMap(({ item }) => locks.of(item) ?? []))
+  const rows = new Set(group.flatMap(({ item }) => locks?.of(item) ?? []))
   return { group, rows }
 }
 
