@@ -18,7 +18,7 @@ const installed: Readonly<Record<string, readonly [keyof typeof migrations, stri
   "call-outcomes.sql": ["007-call-outcomes", "96a2021e92c5"],
   "calendar.sql": ["003-functions", "5b577e9cbe69"],
   "close-late.sql": ["007-call-outcomes", "7ae2be3593a0"],
-  "close.sql": ["009-fewer-checks", "649e6524cf9d"],
+  "close.sql": ["009-fewer-checks", "72afe0aaa1e0"],
   "constraints.sql": ["009-fewer-checks", "b5e9f4e20b8c"],
   "lock.sql": ["003-functions", "0d659d024bd6"],
   "refusals.sql": ["004-refusals", "20fd7e523eb1"],

@@ -42,8 +42,10 @@ BEGIN
           c.total_ms, c.first_ms
     )
     SELECT account_id, key_id, mode, ledger_hour(admitted_at) AS hour, model, endpoint,
-        state, counts, http_status, count(*) AS calls, sum(hold_micros)::bigint AS hold,
-        sum(cost_micros)::bigint AS cost, sum(input_tokens)::bigint AS input_tokens,
+        state, counts, http_status, count(*) AS calls,
+        count(*) FILTER (WHERE ledger_failed(state, http_status)) AS errors,
+        sum(hold_micros)::bigint AS hold, sum(cost_micros)::bigint AS cost,
+        sum(input_tokens)::bigint AS input_tokens,
         sum(output_tokens)::bigint AS output_tokens, array_agg(id) AS ids,
         array_agg(cost_micros) AS costs, array_agg(total_ms) AS totals,
         array_agg(first_ms) AS firsts
@@ -76,8 +78,7 @@ BEGIN
     END IF;
     CONTINUE WHEN alike.state = 'refused';
     UPDATE ledger_usage SET requests = requests + alike.calls,
-        errors = errors
-          + CASE WHEN ledger_failed(alike.state, alike.http_status) THEN alike.calls ELSE 0 END,
+        errors = errors + alike.errors,
         input_tokens = input_tokens + alike.input_tokens,
         output_tokens = output_tokens + alike.output_tokens,
         cost_micros = cost_micros + alike.cost
@@ -88,9 +89,8 @@ BEGIN
       INSERT INTO ledger_usage (account_id, mode, hour, key_id, model, endpoint, requests, errors,
           input_tokens, output_tokens, cost_micros)
         VALUES (alike.account_id, alike.mode, alike.hour, alike.key_id, coalesce(alike.model, ''),
-          alike.endpoint, alike.calls,
-          CASE WHEN ledger_failed(alike.state, alike.http_status) THEN alike.calls ELSE 0 END,
-          alike.input_tokens, alike.output_tokens, alike.cost);
+          alike.endpoint, alike.calls, alike.errors, alike.input_tokens, alike.output_tokens,
+          alike.cost);
     END IF;
     IF alike.state = 'settled' AND alike.http_status < 400 AND alike.counts = 'all'
         AND alike.model IS NOT NULL THEN
