@@ -68,8 +68,8 @@ const answer = await fetch("/openapi.json")
 const showsAll = new URLSearchParams(location.search).has("all")
 const whole = withExamples(await answer.json())
 const spec = showsAll ? whole : forClients(whole)
-const other = document.querySelector("#operations")
 if (showsAll) {
+  const other = document.querySelector("#operations")
   other.href = "/docs"
   other.textContent = "Clients' operations only"
 }
