@@ -17,6 +17,9 @@ export default defineConfig({
   test: {
     include: ["{core,plugins,runtime,testing,config,examples,bench,docs}/**/*.test.ts"],
     globalSetup: ["testing/global-setup.ts"],
+    // files share a process, and one that loads onnxruntime-node itself would leave those after it
+    // without the native kernels
+    setupFiles: ["plugins/backend-onnx/kernels/addon.ts"],
     pool: "forks",
     // loading effect anew for each of a hundred files took half of the time; no test leaves
     // state in a module

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { Effect, Exit, Fiber, Scope, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import type { ChatRequest, LoadedModel } from "../../core/ports/model.ts"
+import { kernelsName } from "./onnx/kernels.ts"
 import { fixtureFolder } from "./testing/fixtures.ts"
 import {
   answer,
@@ -38,6 +39,12 @@ test("says what it is", () => {
     adapters: [],
     servedBy: "onnx cpu",
   })
+})
+
+test("the log says once whose kernels multiply", async () => {
+  await fixture.open("chat", path, { options: { precision: "int8" } })
+  const said = fixture.log.lines.filter(({ event }) => event === "engine.kernels")
+  expect(said.map(({ fields }) => fields)).toEqual([{ kernels: kernelsName() ?? "onnxruntime" }])
 })
 
 test("recommends what the operator says, else what the model's files say, else nothing", async () => {

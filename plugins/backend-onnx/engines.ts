@@ -8,6 +8,7 @@ import type { Clock } from "../../core/services/clock.ts"
 import type { Log } from "../../core/services/log.ts"
 import type { Workers } from "../../core/services/workers.ts"
 import type { OpenVocabularies } from "./grammar/schema-checker.ts"
+import { kernelsName } from "./onnx/kernels.ts"
 import { settledPrecision } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
 import { insteadOf, onDevice } from "./worker/device-placement.ts"
@@ -101,12 +102,29 @@ const placementFor = ({ provider, services }: OnnxDeps, path: string): Effect.Ef
   })
 }
 
+/** Says in the log, once for each deployment, whose kernels multiply weights in 4 and 8 bits. */
+const makeKernelsLog = ({ services }: OnnxDeps) => {
+  let isSaid = false
+  return Effect.sync(() => {
+    if (isSaid) return
+    isSaid = true
+    services().log.info(
+      "engine.kernels",
+      "weights in 4 and 8 bits are multiplied by these kernels",
+      {
+        kernels: kernelsName() ?? "onnxruntime",
+      },
+    )
+  })
+}
+
 /**
  * Opens engines: one for each model file, precision, list of adapters and instance, shared by all
  * entries that name it.
  */
 export const makeEngines = (deps: OnnxDeps) => {
   const shared = makeRefCounted<Engine<never, unknown, unknown>, ApiError>()
+  const sayKernels = makeKernelsLog(deps)
   return <Job, Event, Info>(
     model: EngineModel,
     request: OpenRequest,
@@ -132,7 +150,7 @@ export const makeEngines = (deps: OnnxDeps) => {
         // a model that does not open on a device is opened once more, on the CPU
         Effect.flatMap((placement) =>
           placement === onCpu
-            ? start(placement)
+            ? Effect.tap(start(placement), sayKernels)
             : Effect.catch(start(placement), () => start(placement)),
         ),
         Effect.tap((engine) => deps.health.watch(path, engine)),

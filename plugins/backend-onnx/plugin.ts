@@ -1,3 +1,6 @@
+// Of the whole process, and first: whatever thread loads onnxruntime-node before the native kernels
+// (another plugin's, too) leaves all threads without them.
+import "./kernels/addon.ts"
 import { definePlugin } from "../../core/plugin.ts"
 import { provide, resolve, resolveAll, Tokens } from "../../core/tokens.ts"
 import { makeOnnxBackend } from "./backend.ts"

@@ -147,6 +147,11 @@ describe.skipIf(reason)(`the image ${reason ?? ""}`, () => {
     for (const name of ["onnxruntime-node", "tokenizers", "sharp", "@node-rs/argon2"])
       expect([name, await load(name)]).toEqual([name, 0])
     expect(await load("typescript")).toBe(1)
+    if (process.arch !== "x64") return
+    // what its build stage compiled
+    const addon = "./dist/plugins/backend-onnx/kernels/rakit-kernels.node"
+    const dlopen = `process.dlopen({ exports: {} }, require("node:path").resolve("${addon}"))`
+    expect(await codeOf(["node", "-e", dlopen])).toBe(0)
   }, 60_000)
 
   it("serves on a read-only root as its user, is healthy, and ends in order", async () => {

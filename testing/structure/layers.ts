@@ -37,6 +37,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     "architectures",
     "tokenizer",
     "weights",
+    "kernels",
   ],
   "plugins/backend-webgpu": ["device", "process", "settings.ts"],
   "runtime/http": [

@@ -1,6 +1,6 @@
-import { Tensor } from "onnxruntime-node"
 import { describe, expect, test } from "vitest"
 import type { Session } from "../onnx/onnx-session.ts"
+import { Tensor } from "../onnx/runtime.ts"
 import type { Priority } from "../worker/protocol.ts"
 import type { RunningJob } from "../worker/scheduler.ts"
 import { EmbedJob, type EmbedJobEvent, tokensOf } from "./embed-job.ts"

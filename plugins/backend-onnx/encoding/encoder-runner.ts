@@ -1,5 +1,5 @@
-import type { Tensor } from "onnxruntime-node"
 import { longs, type Session } from "../onnx/onnx-session.ts"
+import type { Tensor } from "../onnx/runtime.ts"
 import type { EndedJob, ModelRunner, RunningJob } from "../worker/scheduler.ts"
 import { type EmbedJob, type EncoderInput, idsOf } from "./embed-job.ts"
 

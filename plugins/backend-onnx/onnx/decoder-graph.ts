@@ -1,5 +1,5 @@
 import { decodeRow, rowsOf } from "../weights/matrix.ts"
-import { type AttentionInput, attention, attentionFrame } from "./attention.ts"
+import { type AttentionInput, attention, attentionFrame, cachedAttention } from "./attention.ts"
 import type { Building } from "./building.ts"
 import { decoderStates } from "./decoder-layers.ts"
 import { deviceAttention, deviceFrame } from "./device-attention.ts"
@@ -50,12 +50,13 @@ const inputOf = (
 
 const attendOnCpu = (building: Building): Attending => {
   const { graph, config } = building
-  const frame = attentionFrame(graph, config, "x", "past.0.k")
+  const frame = graph.kernels ? undefined : attentionFrame(graph, config, "x", "past.0.k")
   const all: Value[] = []
   return {
     layer: (layer, fresh) => {
       all.push(fresh.keys, fresh.values)
-      return attention(graph, config, frame, inputOf(building, layer, fresh))
+      const input = inputOf(building, layer, fresh)
+      return frame ? attention(graph, config, frame, input) : cachedAttention(graph, config, input)
     },
     finish: () => {
       const width = config.kvHeads * config.headSize

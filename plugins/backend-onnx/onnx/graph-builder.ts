@@ -17,7 +17,8 @@ const lastTwoSwapped = { 2: [1, 0], 3: [0, 2, 1], 4: [0, 1, 3, 2] } as const
 
 export interface NodeOptions {
   readonly attributes?: Readonly<Record<string, Attribute>>
-  readonly domain?: "com.microsoft"
+  /** `rakit`: an operator of the native kernels. */
+  readonly domain?: "com.microsoft" | "rakit"
 }
 
 const attributeProto = (name: string, value: Attribute): ProtobufWriter => {
@@ -62,6 +63,9 @@ const valueInfo = (
 export class GraphBuilder {
   readonly store: WeightStore
   readonly target: Target
+  /** Whether it may have nodes of the native kernels, which run on the CPU. */
+  readonly kernels: boolean
+  private usesKernels = false
   private nodes: ProtobufWriter[] = []
   private readonly casts: ProtobufWriter[] = []
   private readonly initializers: ProtobufWriter[] = []
@@ -70,9 +74,10 @@ export class GraphBuilder {
   private readonly constants = new Map<string, Value>()
   private fresh = 0
 
-  constructor(store: WeightStore, target: Target = "cpu") {
+  constructor(store: WeightStore, target: Target = "cpu", kernels = false) {
     this.store = store
     this.target = target
+    this.kernels = kernels && target === "cpu"
   }
 
   input(name: Value, type: ElementType, shape: readonly (number | string)[]): Value {
@@ -101,6 +106,7 @@ export class GraphBuilder {
     for (const [name, value] of Object.entries(options.attributes ?? {}))
       proto.message(5, attributeProto(name, value))
     if (options.domain) proto.text(7, options.domain)
+    if (options.domain === "rakit") this.usesKernels = true
     this.nodes.push(proto)
     return outputs
   }
@@ -261,12 +267,14 @@ export class GraphBuilder {
     for (const output of this.outputs) graph.message(12, output)
     const opset = (domain: string, version: number) =>
       new ProtobufWriter().text(1, domain).int(2, version)
-    return new ProtobufWriter()
+    const model = new ProtobufWriter()
       .int(1, 10)
       .text(2, "rakit")
       .message(7, graph)
       .message(8, opset("", 17))
       .message(8, opset("com.microsoft", 1))
-      .toBytes()
+    // other graphs are those of a process without native kernels
+    if (this.usesKernels) model.message(8, opset("rakit", 1))
+    return model.toBytes()
   }
 }

@@ -17,6 +17,7 @@ import type { Content } from "../weights/content-digest.ts"
 import { KnownContents } from "../weights/known-contents.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { GraphBuilder, type Target } from "./graph-builder.ts"
+import { kernelsVersion } from "./kernels.ts"
 import { WeightStore } from "./weight-store.ts"
 
 export const graphFile = "model.onnx"
@@ -182,7 +183,7 @@ export const writeGraph = (
   build: (graph: GraphBuilder) => void,
 ): void => {
   const store = new WeightStore(folder, files.weights)
-  const graph = new GraphBuilder(store, files.target)
+  const graph = new GraphBuilder(store, files.target, kernelsVersion() !== undefined)
   try {
     build(graph)
   } finally {
@@ -198,6 +199,13 @@ export interface GraphPlace {
   readonly device?: unknown
 }
 
+/** A graph's folder, by its digest, where it runs, and the native kernels that it uses. */
+const folderOf = (digest: string, target: Target): string => {
+  if (target === "gpu") return `${digest}-gpu`
+  const kernels = kernelsVersion()
+  return kernels === undefined ? digest : digestOf([digest, "kernels", kernels])
+}
+
 /** Returns a cached folder with `model.onnx`, its weights and other files that `build` writes. */
 export const cachedGraph = (
   { graphs, device }: GraphPlace,
@@ -205,7 +213,7 @@ export const cachedGraph = (
   build: (graph: GraphBuilder, folder: string) => void,
 ): string => {
   const target = device ? "gpu" : "cpu"
-  return cachedFolder(graphs, device ? `${digest}-${target}` : digest, (folder) =>
+  return cachedFolder(graphs, folderOf(digest, target), (folder) =>
     writeGraph(folder, { graph: graphFile, weights: "weights.bin", target }, (graph) =>
       build(graph, folder),
     ),

@@ -82,28 +82,39 @@ const quantizeFloats = (values: Float32Array, levels: Uint8Array): Affine => {
 const levels = new Uint8Array(blockSize)
 
 /**
- * Converts an encoded row, whose length is a multiple of 32, to 4 bits; lossless for types of 4
- * bits. `decoded` is a scratch buffer `[columns]`.
+ * Converts an encoded row, whose length is a multiple of 32, to levels of 4 bits, lossless for types
+ * of 4 bits: `take` gets those of each block, of which value = scale * level + minimum. `decoded` is
+ * a scratch buffer `[columns]`.
  */
+export const quantizeBlocks = (
+  type: GgmlType,
+  bytes: Uint8Array,
+  decoded: Float32Array,
+  take: (block: number, levels: Uint8Array, scale: number, minimum: number) => void,
+): void => {
+  if (!type.levels) type.decode(bytes, decoded)
+  for (let block = 0; block < decoded.length / blockSize; block++) {
+    const { scale, minimum } =
+      type.levels?.(bytes, block, levels) ??
+      quantizeFloats(decoded.subarray(block * blockSize, (block + 1) * blockSize), levels)
+    if (!Number.isFinite(scale) || !Number.isFinite(minimum)) throw new Damaged(notFinite)
+    take(block, levels, scale, minimum)
+  }
+}
+
+/** Converts an encoded row, as `quantizeBlocks` does, for `MatMulNBits`. */
 export const quantizeRowTo4 = (
   type: GgmlType,
   bytes: Uint8Array,
   decoded: Float32Array,
   row: Int4Row,
-): void => {
-  if (!type.levels) type.decode(bytes, decoded)
-  for (let block = 0; block < row.scales.length; block++) {
-    const { scale, minimum } =
-      type.levels?.(bytes, block, levels) ??
-      quantizeFloats(decoded.subarray(block * blockSize, (block + 1) * blockSize), levels)
-    const shift = minimum + middle * scale
-    if (!Number.isFinite(scale) || !Number.isFinite(shift)) throw new Damaged(notFinite)
+): void =>
+  quantizeBlocks(type, bytes, decoded, (block, found, scale, minimum) => {
     row.scales[block] = scale
-    row.shifts[block] = shift
+    row.shifts[block] = minimum + middle * scale
     for (let j = 0; j < blockSize / 2; j++)
-      row.q[(block * blockSize) / 2 + j] = levels[2 * j]! | (levels[2 * j + 1]! << 4)
-  }
-}
+      row.q[(block * blockSize) / 2 + j] = found[2 * j]! | (found[2 * j + 1]! << 4)
+  })
 
 /** Whether rows of this type need shifts other than 0. */
 export const needsShifts = (type: GgmlType): boolean => type.name !== "Q4_0"

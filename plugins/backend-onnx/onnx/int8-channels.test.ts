@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Tensor } from "onnxruntime-node"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { ggmlTypeNamed } from "../testing/ggml-encode.ts"
 import type { Matrix } from "../weights/matrix.ts"
@@ -9,6 +8,7 @@ import { writeGraph } from "./graph-cache.ts"
 import { quantizeChannel } from "./int8-channels.ts"
 import { linear } from "./linear.ts"
 import { openSession, type Session } from "./onnx-session.ts"
+import { Tensor } from "./runtime.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "rakit-channels-"))
 const files = { graph: "model.onnx", weights: "weights.bin" }

@@ -20,14 +20,19 @@ const matrixOfType = (name: string): Matrix => {
   return { name, rows, columns, typeOf: () => ggmlTypeNamed(name).type, row: () => row }
 }
 
-test.each(["Q8_0", "Q4_0", "Q4_1", "Q5_0"])(
-  "bytesPerWeight of %s is what the weights of a graph take",
-  (name) => {
-    const store = new WeightStore(folder, `${name}.bin`)
-    linear(new GraphBuilder(store), "x", matrixOfType(name), "auto")
+test.each(
+  ["Q8_0", "Q4_0", "Q4_1", "Q5_0"].flatMap((name) => [
+    { name, kernels: false },
+    { name, kernels: true },
+  ]),
+)(
+  "bytesPerWeight of $name is what the weights of a graph take (native kernels: $kernels)",
+  ({ name, kernels }) => {
+    const store = new WeightStore(folder, `${name}-${kernels}.bin`)
+    linear(new GraphBuilder(store, "cpu", kernels), "x", matrixOfType(name), "auto")
     const { offset } = store.reserve(0)
     store.close()
-    expect(offset).toBe(rows * columns * bytesPerWeight(ggmlTypeNamed(name).type))
+    expect(offset).toBe(rows * columns * bytesPerWeight(ggmlTypeNamed(name).type, kernels))
   },
 )
 

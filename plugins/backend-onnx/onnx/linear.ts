@@ -1,10 +1,12 @@
 import type { GgmlType } from "../weights/ggml-types.ts"
 import { decodeHalves, decodeRow, type Matrix } from "../weights/matrix.ts"
-import { Damaged, Unsupported } from "../weights/model-file-error.ts"
+import { Unsupported } from "../weights/model-file-error.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 import { channelProduct, writeChannels } from "./int8-channels.ts"
+import { hasHalfScales, type LevelBits, panelProduct } from "./panel-blocks.ts"
+import { batchRows, inBatches, someRow } from "./row-batches.ts"
 import type { StoredWeights } from "./weight-store.ts"
 
 /** How weights are kept; `auto`: each matrix as its file has it. */
@@ -17,13 +19,20 @@ export const isFourBits = (type: GgmlType): boolean => type.levels !== undefined
 export const ownPrecision = (matrix: Matrix): "int8" | "int4" =>
   someRow(matrix, (type) => !isFourBits(type)) ? "int8" : "int4"
 
-/** Bytes in memory of a weight that the file has in this type: its level, its share of the block's. */
-export const bytesPerWeight = (type: GgmlType): number =>
-  isFourBits(type) ? 0.5 + (needsShifts(type) ? 8 : 4) / blockSize : 1 + 4 / blockSize
+/**
+ * Bytes in memory of a weight that the file has in this type: its level, its share of the block's.
+ * `kernels`: whether the graph has native kernels.
+ */
+export const bytesPerWeight = (type: GgmlType, kernels = false): number => {
+  const bits = isFourBits(type) ? 4 : 8
+  const numbers = bits === 4 && needsShifts(type) ? 2 : 1
+  const numberBytes = kernels && hasHalfScales(type, bits) ? 2 : 4
+  return bits / 8 + (numbers * numberBytes) / blockSize
+}
 
 /**
  * `x [.., columns]` times the matrix, transposed, plus the bias: `[.., rows]`. For int4 `x` is `[B,
- * S, columns]`.
+ * S, columns]`, unless the graph has native kernels.
  */
 export const linear = (
   graph: GraphBuilder,
@@ -34,9 +43,9 @@ export const linear = (
 ): Value => {
   const kept = precision === "auto" ? ownPrecision(matrix) : precision
   const products = {
-    int8: int8Linear,
+    int8: graph.kernels ? panelsOf(8) : int8Linear,
     "int8-channel": graph.target === "cpu" ? channelLinear : int8Linear,
-    int4: int4Linear,
+    int4: graph.kernels ? panelsOf(4) : int4Linear,
     fp16: halfLinear,
     fp32: floatLinear,
   }
@@ -44,22 +53,19 @@ export const linear = (
   return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
 }
 
-// rows that are written together, so that a row doesn't cost several system calls
-const batchRows = 64
-
-/**
- * Converts a matrix a few rows at a time, so that it is never in memory as a whole; errors name the
- * tensor.
- */
-const inBatches = (matrix: Matrix, convert: (first: number, count: number) => void): void => {
-  try {
-    for (let first = 0; first < matrix.rows; first += batchRows)
-      convert(first, Math.min(batchRows, matrix.rows - first))
-  } catch (cause) {
-    throw cause instanceof Damaged && !cause.message.includes(matrix.name)
-      ? new Damaged(`the tensor '${matrix.name}': ${cause.message}`, cause.remedy)
-      : cause
+const panelsOf =
+  (bits: LevelBits) =>
+  (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
+    if (bits === 4) refusePartialBlocks(matrix)
+    return panelProduct(graph, x, matrix, bits)
   }
+
+const refusePartialBlocks = ({ name, columns }: Matrix): void => {
+  if (columns % blockSize)
+    throw new Unsupported(
+      `the tensor '${name}' has rows of ${columns} values, and int4 needs a multiple of ${blockSize}`,
+      "Ask for precision int8",
+    )
 }
 
 // a part of a matrix that is transposed in memory
@@ -132,11 +138,6 @@ const halfLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
     (row, into) => decodeHalves(matrix, row, into),
   )
   return timesMatrix(graph, x, value)
-}
-
-const someRow = (matrix: Matrix, needs: (type: GgmlType) => boolean): boolean => {
-  for (let row = 0; row < matrix.rows; row++) if (needs(matrix.typeOf(row))) return true
-  return false
 }
 
 // accuracy level 4: activations are quantized to int8 in blocks, so a row's result does not depend
@@ -215,11 +216,7 @@ const channelLinear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => 
 
 const int4Linear = (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
   const { rows, columns } = matrix
-  if (columns % blockSize)
-    throw new Unsupported(
-      `the tensor '${matrix.name}' has rows of ${columns} values, and int4 needs a multiple of ${blockSize}`,
-      "Ask for precision int8",
-    )
+  refusePartialBlocks(matrix)
   const blocks = columns / blockSize
   const name = graph.name("w")
   const q = graph.weights(`${name}_q`, "uint8", [rows, blocks, blockSize / 2])

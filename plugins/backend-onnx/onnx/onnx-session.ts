@@ -1,5 +1,5 @@
-import { InferenceSession, Tensor } from "onnxruntime-node"
 import { guarded } from "./native-guard.ts"
+import { InferenceSession, Tensor } from "./runtime.ts"
 
 /** Name, type and shape of an input or output of a graph; symbolic dimensions have a name. */
 export interface Port {

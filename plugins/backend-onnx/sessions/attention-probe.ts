@@ -1,9 +1,9 @@
 import { join } from "node:path"
-import type { Tensor } from "onnxruntime-node"
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import { deviceAttention, deviceFrame } from "../onnx/device-attention.ts"
 import { writeGraph } from "../onnx/graph-cache.ts"
 import { floats, longs, openSession, type Session } from "../onnx/onnx-session.ts"
+import type { Tensor } from "../onnx/runtime.ts"
 import type { DeviceKv } from "./device-kv.ts"
 
 const files = { graph: "attention.onnx", weights: "attention.bin", target: "gpu" } as const

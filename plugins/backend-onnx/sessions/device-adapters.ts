@@ -1,7 +1,7 @@
 import { join } from "node:path"
-import { Tensor } from "onnxruntime-node"
 import { writeGraph } from "../onnx/graph-cache.ts"
 import { floats, openSession, type Session } from "../onnx/onnx-session.ts"
+import { Tensor } from "../onnx/runtime.ts"
 import type { AdapterFeeds, Feeds } from "./adapter-feeds.ts"
 import type { AdapterChoice } from "./decoder.ts"
 

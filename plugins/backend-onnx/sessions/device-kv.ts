@@ -1,7 +1,7 @@
 import { join } from "node:path"
-import type { Tensor } from "onnxruntime-node"
 import { writeGraph } from "../onnx/graph-cache.ts"
 import { longs, openSession, type Session, viewOfRows } from "../onnx/onnx-session.ts"
+import type { Tensor } from "../onnx/runtime.ts"
 import type { DeviceRows, KvBlock, KvShape, KvStore } from "./kv-store.ts"
 
 const files = {

@@ -1,8 +1,8 @@
 import { join } from "node:path"
-import { Tensor } from "onnxruntime-node"
 import { writeGraph } from "../onnx/graph-cache.ts"
 import { channelProduct } from "../onnx/int8-channels.ts"
 import { openSession } from "../onnx/onnx-session.ts"
+import { Tensor } from "../onnx/runtime.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 
 const files = { graph: "digits.onnx", weights: "digits.bin" }

@@ -1,7 +1,7 @@
-import { Tensor } from "onnxruntime-node"
 import type { Picture } from "../architectures/image-preprocessing.ts"
 import type { Feeds } from "../encoding/encoder-runner.ts"
 import { floats, longs } from "../onnx/onnx-session.ts"
+import { Tensor } from "../onnx/runtime.ts"
 import type { QwenTower } from "./qwen-config.ts"
 import { squareNumbers } from "./qwen-graph.ts"
 

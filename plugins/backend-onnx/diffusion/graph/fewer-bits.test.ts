@@ -1,11 +1,11 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { InferenceSession } from "onnxruntime-node"
 import { expect, test } from "vitest"
 import { graphFile, writeGraph } from "../../onnx/graph-cache.ts"
 import type { Precision } from "../../onnx/linear.ts"
 import { openSession } from "../../onnx/onnx-session.ts"
+import { InferenceSession } from "../../onnx/runtime.ts"
 import { type WiderPart, widerParts } from "../testing/wider-parts.ts"
 
 const parts = widerParts(4)

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { Tensor } from "onnxruntime-node"
+import { Tensor } from "../../onnx/runtime.ts"
 import { ggmlTypes } from "../../weights/ggml-types.ts"
 import type { Metadata } from "../../weights/gguf-metadata.ts"
 import { openSafetensors } from "../../weights/safetensors.ts"

@@ -1,0 +1,149 @@
+// A Node addon that has to be loaded, with its symbols global, before onnxruntime-node: the binding
+// then takes its API table from here, and each of its sessions knows the operators of the domain
+// "rakit". The binding itself can't register operators (onnxruntime-node 1.30.0).
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <initializer_list>
+#include <link.h>
+
+#include "onnx-runtime.h"
+#include "operators.h"
+#include "processor.h"
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+namespace rakit {
+namespace {
+
+const OrtApi* original = nullptr;
+std::atomic<bool> in_use{false};
+
+OrtDomain* make_domain() {
+  OrtDomain* domain = nullptr;
+  if (from<CreateDomain>(original)("rakit", &domain)) return nullptr;
+  for (const OrtCustomOp* op : {block_matmul(), cached_attention()})
+    if (from<AddToDomain>(original)(domain, op)) return nullptr;
+  return domain;
+}
+
+// Of the process, as sessions keep what they were given.
+OrtDomain* domain() {
+  static OrtDomain* const made = make_domain();
+  return made;
+}
+
+OrtStatus* add_domain(const OrtOptions* options) {
+  if (!domain()) return from<CreateStatus>(original)(kFail, "rakit's operators are not there");
+  return from<AddDomain>(original)(const_cast<OrtOptions*>(options), domain());
+}
+
+OrtStatus* create_session(const void* env, const char* path, const OrtOptions* options,
+                          void** session) {
+  if (OrtStatus* failed = add_domain(options)) return failed;
+  return from<CreateSession>(original)(env, path, options, session);
+}
+
+OrtStatus* create_session_from_array(const void* env, const void* bytes, size_t length,
+                                     const OrtOptions* options, void** session) {
+  if (OrtStatus* failed = add_domain(options)) return failed;
+  return from<CreateSessionFromArray>(original)(env, bytes, length, options, session);
+}
+
+// The end of the memory that a table at this address may reach to: that of its library's segment.
+struct Search {
+  uintptr_t address, end;
+};
+
+int find_segment(dl_phdr_info* library, size_t, void* data) {
+  auto* search = static_cast<Search*>(data);
+  for (int i = 0; i < library->dlpi_phnum; i++) {
+    const auto& header = library->dlpi_phdr[i];
+    const uintptr_t start = library->dlpi_addr + header.p_vaddr;
+    if (header.p_type != PT_LOAD || search->address < start) continue;
+    if (search->address >= start + header.p_memsz) continue;
+    search->end = start + header.p_memsz;
+    return 1;
+  }
+  return 0;
+}
+
+constexpr size_t kMostEntries = 1024;
+void* table[kMostEntries];
+
+// A copy of the table, as the original one is read-only, with sessions made by the functions above.
+const OrtApi* wrapped(const OrtApi* api) {
+  original = api;
+  Search search{reinterpret_cast<uintptr_t>(api), 0};
+  if (!dl_iterate_phdr(find_segment, &search)) return api;
+  const size_t bytes = search.end - search.address;
+  memcpy(table, api, bytes < sizeof table ? bytes : sizeof table);
+  table[CreateSession::place] = reinterpret_cast<void*>(create_session);
+  table[CreateSessionFromArray::place] = reinterpret_cast<void*>(create_session_from_array);
+  in_use = true;
+  return reinterpret_cast<const OrtApi*>(table);
+}
+
+const OrtApiBase* original_base() {
+  // loaded already, as the binding that asks needs it
+  void* library = dlopen("libonnxruntime.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (!library) return nullptr;
+  using Get = const OrtApiBase* (*)();
+  const auto get = reinterpret_cast<Get>(dlsym(library, "OrtGetApiBase"));
+  return get ? get() : nullptr;
+}
+
+const OrtApi* get_api(uint32_t version) {
+  const OrtApiBase* base = original_base();
+  const OrtApi* api = base ? base->get_api(version) : nullptr;
+  if (!api || !kernels()) return api;
+  // one binding asks, once; another version of it keeps its own table
+  static const OrtApi* const first = api;
+  static const OrtApi* const copy = wrapped(first);
+  return api == first ? copy : api;
+}
+
+const char* get_version() {
+  const OrtApiBase* base = original_base();
+  return base ? base->version() : "";
+}
+
+const OrtApiBase kBase{get_api, get_version};
+
+}  // namespace
+}  // namespace rakit
+
+EXPORTED const rakit::OrtApiBase* OrtGetApiBase() noexcept { return &rakit::kBase; }
+
+// Node-API (js_native_api.h), of which the addon needs so little that it does without the headers.
+struct napi_env__;
+struct napi_value__;
+struct napi_callback_info__;
+extern "C" {
+using napi_callback = napi_value__* (*)(napi_env__*, napi_callback_info__*);
+int napi_create_string_utf8(napi_env__*, const char*, size_t, napi_value__**);
+int napi_get_boolean(napi_env__*, bool, napi_value__**);
+int napi_create_function(napi_env__*, const char*, size_t, napi_callback, void*, napi_value__**);
+int napi_set_named_property(napi_env__*, napi_value__*, const char*, napi_value__*);
+}
+
+namespace {
+
+// Whether sessions of this process know the operators.
+napi_value__* is_in_use(napi_env__* env, napi_callback_info__*) {
+  napi_value__* value = nullptr;
+  napi_get_boolean(env, rakit::in_use, &value);
+  return value;
+}
+
+}  // namespace
+
+EXPORTED napi_value__* napi_register_module_v1(napi_env__* env, napi_value__* exports) {
+  const rakit::Kernels* kernels = rakit::kernels();
+  napi_value__* value = nullptr;
+  napi_create_string_utf8(env, kernels ? kernels->name : "", static_cast<size_t>(-1), &value);
+  napi_set_named_property(env, exports, "instructions", value);
+  napi_create_function(env, "isInUse", static_cast<size_t>(-1), is_in_use, nullptr, &value);
+  napi_set_named_property(env, exports, "isInUse", value);
+  return exports;
+}

@@ -1,0 +1,271 @@
+// Attention with an online softmax (Milakov and Gimelshein, arXiv 1805.02867; Dao et al., arXiv
+// 2205.14135). Blocks of keys begin at multiples of 64 of the position, so that a query's numbers are
+// the same wherever its chunk begins and whichever queries stand beside it. Included by each file
+// that is compiled for some instructions, with `kLanes` floats in a register.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "block-product.h"
+
+namespace rakit {
+namespace {
+
+typedef float Floats __attribute__((vector_size(kLanes * 4)));
+typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
+constexpr size_t kVectors = kKeyBlock / kLanes;
+
+inline Floats load(const float* from) {
+  Floats values;
+  memcpy(&values, from, sizeof values);
+  return values;
+}
+inline void store(float* to, Floats values) { memcpy(to, &values, sizeof values); }
+inline Floats all(float value) { return value - Floats{}; }
+inline Ints all(int32_t value) { return value - Ints{}; }
+inline size_t padded(size_t size) { return (size + kLanes - 1) / kLanes * kLanes; }
+
+template <typename Fold>
+inline float fold(Floats values, Fold fold) {
+  float lanes[kLanes];
+  store(lanes, values);
+  for (size_t half = kLanes / 2; half; half /= 2)
+    for (size_t i = 0; i < half; i++) lanes[i] = fold(lanes[i], lanes[i + half]);
+  return lanes[0];
+}
+
+// 2^n times the Taylor series of e^r, |r| <= ln(2)/2: within 2 units of the last place. What is far
+// below 0 becomes 0.
+inline Floats exponential(Floats x) {
+  const Floats least = all(-87.0f);
+  const Ints tiny = x < least;
+  const Floats bounded = tiny ? least : x;
+  const Ints n = __builtin_convertvector(bounded * 1.44269504f - 0.5f, Ints);
+  const Floats whole = __builtin_convertvector(n, Floats);
+  const Floats r = (bounded - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  Floats sum = all(1.0f / 5040);
+  for (float term : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
+    sum = sum * r + term;
+  const Floats power = reinterpret_cast<const Floats&>(static_cast<const Ints&>((n + 127) << 23));
+  return tiny ? Floats{} : sum * power;
+}
+
+inline Floats interleaved(Floats a, Floats b, size_t half) {
+  Ints order;
+  for (size_t i = 0; i < kLanes; i++)
+    order[i] = static_cast<int32_t>((half * kLanes + i) / 2 + (i % 2 ? kLanes : 0));
+  return __builtin_shuffle(a, b, order);
+}
+
+// Rows become columns: each of log2(lanes) perfect shuffles moves one bit of the index.
+inline void transpose(Floats (&rows)[kLanes]) {
+  for (size_t stage = 1; stage < kLanes; stage *= 2) {
+    Floats next[kLanes];
+    for (size_t i = 0; i < kLanes / 2; i++) {
+      next[2 * i] = interleaved(rows[i], rows[i + kLanes / 2], 0);
+      next[2 * i + 1] = interleaved(rows[i], rows[i + kLanes / 2], 1);
+    }
+    memcpy(rows, next, sizeof next);
+  }
+}
+
+// The keys and values of one head of a sequence.
+struct Source {
+  const Attention& a;
+  size_t row, head;
+  size_t past;
+
+  const float* at(const float* cached, const float* fresh, size_t position) const {
+    if (position >= past)
+      return fresh + ((row * a.steps + position - past) * a.kv_heads + head) * a.size;
+    const size_t cached_row = a.past_rows == 1 ? 0 : row;
+    return cached + ((cached_row * a.kv_heads + head) * a.capacity + position) * a.size;
+  }
+  const float* key(size_t position) const { return at(a.past_keys, a.keys, position); }
+  const float* value(size_t position) const { return at(a.past_values, a.values, position); }
+};
+
+// Loads a row's part from `from` on; what is beyond its end is 0.
+inline Floats load_part(const float* row, size_t from, size_t size) {
+  if (from + kLanes <= size) return load(row + from);
+  float part[kLanes] = {};
+  memcpy(part, row + from, (size - from) * sizeof(float));
+  return load(part);
+}
+
+struct KeyBlock {
+  size_t first, count;  // positions
+  float* keys;          // [size, 64], transposed
+  float* values;        // [64, padded size]
+};
+
+// Rows that memory is read ahead by; what lies beyond the cache is not read.
+constexpr size_t kRowsAhead = 16;
+
+inline void read_ahead(const float* row, size_t size) {
+  for (size_t i = 0; i < size; i += 16) __builtin_prefetch(row + kRowsAhead * size + i);
+}
+
+void pack(const Source& source, const KeyBlock& block) {
+  const size_t size = source.a.size, width = padded(size);
+  for (size_t i = 0; i < block.count; i++) read_ahead(source.key(block.first + i), size);
+  for (size_t lane = 0; lane < block.count; lane += kLanes)
+    for (size_t from = 0; from < size; from += kLanes) {
+      Floats rows[kLanes] = {};
+      for (size_t i = 0; i < kLanes && lane + i < block.count; i++)
+        rows[i] = load_part(source.key(block.first + lane + i), from, size);
+      transpose(rows);
+      for (size_t i = 0; i < kLanes && from + i < size; i++)
+        store(block.keys + (from + i) * kKeyBlock + lane, rows[i]);
+    }
+  for (size_t i = 0; i < block.count; i++) {
+    const float* value = source.value(block.first + i);
+    read_ahead(value, size);
+    for (size_t from = 0; from < size; from += kLanes)
+      store(block.values + i * width + from, load_part(value, from, size));
+  }
+}
+
+// A query and what it has seen: the largest score, the sum of weights by lane, and of weighted values.
+struct Query {
+  const float* query;
+  size_t position;
+  float most;
+  Floats weights;
+  float* sum;  // [padded size]
+};
+
+constexpr float kNothing = -1e30f;
+
+inline void mask(Floats (&scores)[kVectors], const Query& query, const KeyBlock& block,
+                 size_t window) {
+  const size_t start = window && query.position >= window ? query.position - window + 1 : 0;
+  if (block.first >= start && block.first + kKeyBlock <= query.position + 1) return;
+  Ints lanes;
+  for (size_t i = 0; i < kLanes; i++) lanes[i] = static_cast<int32_t>(i);
+  const auto relative = [&](size_t position) {
+    return all(static_cast<int32_t>(position) - static_cast<int32_t>(block.first));
+  };
+  for (size_t v = 0; v < kVectors; v++) {
+    const Ints at = lanes + static_cast<int32_t>(v * kLanes);
+    scores[v] = (at <= relative(query.position)) & (at >= relative(start)) ? scores[v]
+                                                                            : all(-INFINITY);
+  }
+}
+
+// Turns scores into weights, and scales what was added before to the new largest score. Returns that
+// factor.
+inline float weigh(Floats (&scores)[kVectors], Query& query) {
+  Floats most = scores[0];
+  for (size_t v = 1; v < kVectors; v++) most = most > scores[v] ? most : scores[v];
+  const float largest =
+      std::max(query.most, fold(most, [](float a, float b) { return a > b ? a : b; }));
+  const float factor = exponential(all(query.most - largest))[0];
+  query.most = largest;
+  query.weights *= factor;
+  for (size_t v = 0; v < kVectors; v++) {
+    scores[v] = exponential(scores[v] - largest);
+    query.weights += scores[v];
+  }
+  return factor;
+}
+
+// So many vectors of a query's sum are kept in registers at once.
+constexpr size_t kSums = 4;
+
+template <size_t Count>
+void add_values(Query* queries, const float (&weights)[Count][kKeyBlock],
+                const float (&factors)[Count], const KeyBlock& block, size_t width, size_t from,
+                size_t vectors) {
+  Floats sums[Count][kSums];
+  for (size_t q = 0; q < Count; q++)
+    for (size_t v = 0; v < vectors; v++)
+      sums[q][v] = load(queries[q].sum + from + v * kLanes) * factors[q];
+  for (size_t i = 0; i < block.count; i++)
+    for (size_t v = 0; v < vectors; v++) {
+      const Floats value = load(block.values + i * width + from + v * kLanes);
+      for (size_t q = 0; q < Count; q++) sums[q][v] += value * weights[q][i];
+    }
+  for (size_t q = 0; q < Count; q++)
+    for (size_t v = 0; v < vectors; v++) store(queries[q].sum + from + v * kLanes, sums[q][v]);
+}
+
+template <size_t Count>
+void attend_block(const Attention& a, Query* queries, const KeyBlock& block) {
+  Floats scores[Count][kVectors] = {};
+  for (size_t d = 0; d < a.size; d++)
+    for (size_t v = 0; v < kVectors; v++) {
+      const Floats keys = load(block.keys + d * kKeyBlock + v * kLanes);
+      for (size_t q = 0; q < Count; q++) scores[q][v] += keys * queries[q].query[d];
+    }
+  alignas(64) float weights[Count][kKeyBlock];
+  float factors[Count];
+  for (size_t q = 0; q < Count; q++) {
+    for (size_t v = 0; v < kVectors; v++) scores[q][v] *= a.scale;
+    mask(scores[q], queries[q], block, a.window);
+    factors[q] = weigh(scores[q], queries[q]);
+    for (size_t v = 0; v < kVectors; v++) store(weights[q] + v * kLanes, scores[q][v]);
+  }
+  const size_t width = padded(a.size), step = kSums * kLanes;
+  size_t from = 0;
+  for (; from + step <= width; from += step)
+    add_values<Count>(queries, weights, factors, block, width, from, kSums);
+  if (from < width)
+    add_values<Count>(queries, weights, factors, block, width, from, (width - from) / kLanes);
+}
+
+void attend_queries(const Attention& a, Query* queries, size_t count, const KeyBlock& block) {
+  for (; count >= 4; count -= 4, queries += 4) attend_block<4>(a, queries, block);
+  if (count == 3) attend_block<3>(a, queries, block);
+  if (count == 2) attend_block<2>(a, queries, block);
+  if (count == 1) attend_block<1>(a, queries, block);
+}
+
+size_t attention_scratch_bytes(const Attention& a) {
+  const size_t queries = a.steps_each * a.group(), width = padded(a.size);
+  return sizeof(float) * (kKeyBlock * (a.size + width) + queries * width) +
+         (sizeof(Query) + 64) * (queries + 1);
+}
+
+void attend(const Attention& a, size_t part, void* scratch) {
+  const size_t row = part / (a.kv_heads * a.step_parts());
+  const size_t head = part / a.step_parts() % a.kv_heads;
+  const size_t first_step = part % a.step_parts() * a.steps_each;
+  const size_t steps = std::min(a.steps_each, a.steps - first_step);
+  const Source source{a, row, head, static_cast<size_t>(a.past_lengths[row])};
+  const size_t group = a.group(), width = padded(a.size);
+
+  auto* floats = static_cast<float*>(scratch);
+  KeyBlock block{0, 0, floats, floats + kKeyBlock * a.size};
+  float* sums = block.values + kKeyBlock * width;
+  const size_t count = steps * group;
+  memset(sums, 0, count * width * sizeof(float));
+  auto* queries = reinterpret_cast<Query*>(
+      (reinterpret_cast<uintptr_t>(sums + count * width) + 63) / 64 * 64);
+  const auto place = [&](size_t q) {
+    return ((row * a.steps + first_step + q / group) * a.heads + head * group + q % group) * a.size;
+  };
+  for (size_t q = 0; q < count; q++)
+    queries[q] = {a.queries + place(q), source.past + first_step + q / group, kNothing, Floats{},
+                  sums + q * width};
+
+  const size_t last = queries[count - 1].position, earliest = queries[0].position;
+  const size_t start = a.window && earliest >= a.window ? earliest - a.window + 1 : 0;
+  for (block.first = start / kKeyBlock * kKeyBlock; block.first <= last;
+       block.first += kKeyBlock) {
+    block.count = std::min(kKeyBlock, last + 1 - block.first);
+    pack(source, block);
+    // the first queries don't see the last keys of their own chunk
+    size_t from = 0;
+    while (queries[from].position < block.first) from++;
+    attend_queries(a, queries + from, count - from, block);
+  }
+  for (size_t q = 0; q < count; q++) {
+    const float weights = fold(queries[q].weights, [](float x, float y) { return x + y; });
+    for (size_t i = 0; i < a.size; i++) a.out[place(q) + i] = queries[q].sum[i] / weights;
+  }
+}
+
+}  // namespace
+}  // namespace rakit

@@ -1,0 +1,145 @@
+// A panel of 16 outputs in the lanes of one register, by the products of bytes of AVX-512 VNNI
+// (Intel 64 and IA-32 Architectures SDM, VPDPBUSD). Included by each file that is compiled for these
+// instructions: the functions are its own.
+#pragma once
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "block-product.h"
+
+namespace rakit {
+constexpr size_t kLanes = 16;
+}
+
+#include "attention-lanes.h"
+
+namespace rakit {
+namespace {
+
+inline __m512 load_scales(const Weights& weights, const void* scales, size_t block) {
+  const size_t at = block * kPanel;
+  if (weights.halves)
+    return _mm512_cvtph_ps(_mm256_loadu_si256(
+        reinterpret_cast<const __m256i*>(static_cast<const uint16_t*>(scales) + at)));
+  return _mm512_loadu_ps(static_cast<const float*>(scales) + at);
+}
+
+// The levels of the columns 4 g to 4 g + 3 of a block, for each of the 16 outputs.
+template <int Bits>
+inline void load_levels(const uint8_t* block, __m512i (&levels)[8]) {
+  if constexpr (Bits == 8) {
+    for (int g = 0; g < 8; g++) levels[g] = _mm512_loadu_si512(block + 64 * g);
+  } else {
+    const __m512i low = _mm512_set1_epi8(15);
+    for (int g = 0; g < 4; g++) {
+      const __m512i pairs = _mm512_loadu_si512(block + 64 * g);
+      levels[g] = _mm512_and_si512(pairs, low);
+      levels[g + 4] = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), low);
+    }
+  }
+}
+
+inline __m512i broadcast(const int8_t* four) {
+  int32_t value;
+  memcpy(&value, four, 4);
+  return _mm512_set1_epi32(value);
+}
+
+inline __mmask16 lanes_of(const Weights& weights, size_t panel) {
+  const size_t left = weights.outputs - panel * kPanel;
+  return left >= kPanel ? 0xffff : static_cast<__mmask16>((1u << left) - 1);
+}
+
+// Memory is read ahead by hand: the processor's own prefetching ends at each page.
+constexpr size_t kAhead = 2048;
+
+// `Count` rows, `first` in the group, of a panel.
+template <int Bits, int Count>
+void multiply_rows(const Product& product, size_t panel, size_t group, size_t first) {
+  const auto& [weights, rows, out] = product;
+  const size_t blocks = weights.blocks, stride = rows.in_group(group);
+  constexpr size_t block_bytes = kPanel * kBlock * Bits / 8;
+  const uint8_t* levels = weights.levels + panel * blocks * block_bytes;
+  const size_t start = group * kGroup * blocks + first;
+  const int8_t* x = rows.levels + start * kBlock;
+  const float* scales = rows.scales + start;
+  const int32_t* starts = rows.starts + start;
+  const float* sums = weights.shifts ? rows.sums + start : nullptr;
+  __m512 total[Count];
+  for (int r = 0; r < Count; r++) total[r] = _mm512_setzero_ps();
+  for (size_t b = 0; b < blocks; b++) {
+    for (size_t line = 0; line < block_bytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(levels + kAhead + line), _MM_HINT_T0);
+    __m512i w[8], sum[Count];
+    load_levels<Bits>(levels, w);
+    for (int r = 0; r < Count; r++) sum[r] = _mm512_set1_epi32(starts[r]);
+#pragma GCC unroll 8
+    for (int g = 0; g < 8; g++)
+#pragma GCC unroll 8
+      for (int r = 0; r < Count; r++)
+        sum[r] = _mm512_dpbusd_epi32(sum[r], w[g], broadcast(x + r * kBlock + 4 * g));
+    const __m512 scale = load_scales(weights, weights.scales, panel * blocks + b);
+#pragma GCC unroll 8
+    for (int r = 0; r < Count; r++)
+      total[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r]),
+                                 _mm512_mul_ps(scale, _mm512_set1_ps(scales[r])), total[r]);
+    if (sums) {
+      const __m512 shift = load_scales(weights, weights.shifts, panel * blocks + b);
+#pragma GCC unroll 8
+      for (int r = 0; r < Count; r++)
+        total[r] = _mm512_fmadd_ps(shift, _mm512_set1_ps(sums[r]), total[r]);
+      sums += stride;
+    }
+    levels += block_bytes;
+    x += stride * kBlock;
+    scales += stride;
+    starts += stride;
+  }
+  float* to = out + (group * kGroup + first) * weights.outputs + panel * kPanel;
+  for (int r = 0; r < Count; r++)
+    _mm512_mask_storeu_ps(to + r * weights.outputs, lanes_of(weights, panel), total[r]);
+}
+
+template <int Bits>
+void multiply_group(const Product& product, size_t panel, size_t group) {
+  using Run = void (*)(const Product&, size_t, size_t, size_t);
+  static constexpr Run runs[] = {
+      multiply_rows<Bits, 1>, multiply_rows<Bits, 2>, multiply_rows<Bits, 3>,
+      multiply_rows<Bits, 4>, multiply_rows<Bits, 5>, multiply_rows<Bits, 6>,
+      multiply_rows<Bits, 7>, multiply_rows<Bits, 8>,
+  };
+  const size_t count = product.rows.in_group(group);
+  for (size_t first = 0; first < count; first += 8)
+    runs[(count - first < 8 ? count - first : 8) - 1](product, panel, group, first);
+}
+
+// Quantizes to 127 levels on each side of 0, nearest even.
+inline void quantize_group(const float* x, const Weights& weights, const Rows& rows,
+                           size_t group) {
+  const size_t count = rows.in_group(group), columns = weights.columns;
+  for (size_t r = 0; r < count; r++)
+    for (size_t b = 0; b < weights.blocks; b++) {
+      const float* from = x + r * columns + b * kBlock;
+      const size_t left = columns - b * kBlock;
+      const __mmask32 mask = left >= kBlock ? 0xffffffff : (1u << left) - 1;
+      const __m512 low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from);
+      const __m512 high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), from + 16);
+      const float most = _mm512_reduce_max_ps(
+          _mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high)));
+      const __m512 steps = _mm512_set1_ps(most > 0 ? 127 / most : 0);
+      const __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(low, steps));
+      const __m512i c = _mm512_cvtps_epi32(_mm512_mul_ps(high, steps));
+      const int32_t sum = _mm512_reduce_add_epi32(_mm512_add_epi32(a, c));
+      const size_t at = group * kGroup * weights.blocks + b * count + r;
+      auto* levels = reinterpret_cast<__m128i*>(rows.levels + at * kBlock);
+      _mm_storeu_si128(levels, _mm512_cvtsepi32_epi8(a));
+      _mm_storeu_si128(levels + 1, _mm512_cvtsepi32_epi8(c));
+      rows.scales[at] = most / 127;
+      rows.starts[at] = -weights.zero * sum;
+      if (rows.sums) rows.sums[at] = most / 127 * static_cast<float>(sum);
+    }
+}
+
+}  // namespace
+}  // namespace rakit

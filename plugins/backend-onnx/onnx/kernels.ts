@@ -1,0 +1,16 @@
+import { addon } from "../kernels/addon.ts"
+import "./runtime.ts"
+
+/** Increment it whenever graphs for the kernels must be built again. */
+const layoutVersion = "2"
+
+/**
+ * The version of the native kernels' layout, where sessions of this process have these kernels:
+ * where they were built, and the processor has their instructions.
+ */
+export const kernelsVersion = (): string | undefined =>
+  addon?.isInUse() ? layoutVersion : undefined
+
+/** The kernels that products run on, for logs. */
+export const kernelsName = (): string | undefined =>
+  addon?.isInUse() ? addon.instructions : undefined

@@ -1,0 +1,242 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import { encodeAs } from "../testing/ggml-encode.ts"
+import { inputRows, matrixOfType, valuesOf, worstOf } from "../testing/products.ts"
+import { halfAt } from "../weights/float16.ts"
+import { type Matrix, stacked } from "../weights/matrix.ts"
+import { GraphBuilder } from "./graph-builder.ts"
+import { writeGraph } from "./graph-cache.ts"
+import { int8Row, quantizeRow } from "./int8-blocks.ts"
+import { kernelsVersion } from "./kernels.ts"
+import { linear } from "./linear.ts"
+import { openSession, type Session } from "./onnx-session.ts"
+import { Tensor } from "./runtime.ts"
+import { WeightStore } from "./weight-store.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "rakit-panels-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** The values of a row that `quantizeRow` gives. */
+const eightBitValues = (matrix: Matrix, index: number): readonly number[] => {
+  const row = int8Row(matrix.columns)
+  const scratch = new Float32Array(matrix.columns)
+  quantizeRow(matrix.typeOf(index), matrix.row(index), scratch, row)
+  return Array.from(scratch, (_, i) => row.scales[i >> 5]! * (row.q[i]! - row.zeros[i >> 5]!))
+}
+
+/** What the graph of a product has: attributes and constants. */
+const written = (matrix: Matrix, precision: "int8" | "int4") => {
+  const file = `${matrix.name}-${precision}-${matrix.rows}-${matrix.columns}.bin`
+  const store = new WeightStore(folder, file)
+  const graph = new GraphBuilder(store, "cpu", true)
+  const [weights, nodeWith] = [vi.spyOn(graph, "weights"), vi.spyOn(graph, "nodeWith")]
+  linear(graph, "x", matrix, precision)
+  // the file's last region may be shorter than its place
+  store.close()
+  const stored = readFileSync(join(folder, file))
+  const constants = weights.mock.calls.map(([name, type, shape], i) => {
+    const { offset, bytes } = weights.mock.results[i]!.value as { offset: number; bytes: number }
+    const data = stored.subarray(offset, offset + bytes)
+    expect(data.length).toBe(bytes)
+    return { name, type, shape, data }
+  })
+  const [op, inputs, , options] = nodeWith.mock.calls[0]!
+  expect([op, nodeWith.mock.calls.length]).toEqual(["BlockMatMul", 1])
+  expect(inputs).toEqual(["x", ...constants.map(({ name }) => name)])
+  const attributes = options!.attributes as Record<"N" | "K" | "bits" | "zero", number>
+  return { attributes, constants, bytes: graph.toBytes() }
+}
+
+type Written = ReturnType<typeof written>
+type Constant = Written["constants"][number]
+
+const numbersOf = ({ type, data }: Constant): readonly number[] =>
+  type === "float16"
+    ? Array.from({ length: data.length / 2 }, (_, i) => halfAt(data, 2 * i))
+    : Array.from({ length: data.length / 4 }, (_, i) => data.readFloatLE(4 * i))
+
+/** Reads the layout a byte after another; `levels` and `values` have whole panels and blocks. */
+const unpacked = ({ attributes: { N, K, bits, zero }, constants: [q, s, m] }: Written) => {
+  const [panels, blocks] = [Math.ceil(N / 16), Math.ceil(K / 32)]
+  expect(q!.shape).toEqual([panels, blocks, 64 * bits])
+  for (const part of m ? [s!, m] : [s!]) expect(part.shape).toEqual([panels, blocks, 16])
+  const [scales, shifts] = [numbersOf(s!), m && numbersOf(m)]
+  const levels = Array.from({ length: 16 * panels }, () => new Array<number>(32 * blocks).fill(-1))
+  for (const [i, byte] of q!.data.entries()) {
+    const block = Math.floor(i / (64 * bits))
+    const p = i % (64 * bits)
+    const row = levels[16 * Math.floor(block / blocks) + ((p & 63) >> 2)]!
+    const column = 32 * (block % blocks) + 4 * (p >> 6) + (p & 3)
+    if (bits === 8) row[column] = byte
+    else [row[column], row[column + 16]] = [byte & 15, byte >> 4]
+  }
+  const at = (n: number, k: number) => ((n >> 4) * blocks + (k >> 5)) * 16 + (n & 15)
+  const values = levels.map((row, n) =>
+    row.map((level, k) => scales[at(n, k)]! * (level - zero) + (shifts?.[at(n, k)] ?? 0)),
+  )
+  return { levels, values, types: [s!.type, ...(m ? [m.type] : [])] }
+}
+
+// plus 0: a zero has no sign here
+const asFloats = (values: readonly number[]) => values.map((value) => Math.fround(value) + 0)
+
+test.each([
+  { type: "Q4_0", rows: 37, zero: 8, types: ["float16"] },
+  { type: "Q4_1", rows: 80, zero: 0, types: ["float16", "float16"] },
+  { type: "Q4_K", rows: 70, zero: 0, types: ["float", "float"] },
+])("$type is kept in 4 bits without loss", ({ type, rows, zero, types }) => {
+  const matrix = matrixOfType(type, rows, 256)
+  const found = written(matrix, "int4")
+  expect(found.attributes).toEqual({ N: rows, K: 256, bits: 4, zero })
+  const { levels, values, types: stored } = unpacked(found)
+  expect(stored).toEqual(types)
+  const wanted = new Uint8Array(32)
+  for (let row = 0; row < rows; row++) {
+    expect(asFloats(values[row]!)).toEqual(asFloats(valuesOf(matrix, row)))
+    for (let block = 0; block < 8; block++) {
+      matrix.typeOf(row).levels!(matrix.row(row), block, wanted)
+      expect(levels[row]!.slice(32 * block, 32 * block + 32)).toEqual([...wanted])
+    }
+  }
+})
+
+test.each([
+  { type: "Q8_0", rows: 33, columns: 96, stored: "float16" },
+  { type: "Q4_0", rows: 16, columns: 64, stored: "float" },
+  { type: "F32", rows: 70, columns: 75, stored: "float" },
+  { type: "F16", rows: 5, columns: 31, stored: "float" },
+])("$type is kept in 8 bits as quantizeRow has it", ({ type, rows, columns, stored }) => {
+  const matrix = matrixOfType(type, rows, columns)
+  const found = written(matrix, "int8")
+  expect(found.attributes).toEqual({ N: rows, K: columns, bits: 8, zero: 128 })
+  const { levels, values, types } = unpacked(found)
+  expect(types).toEqual([stored])
+  for (let row = 0; row < rows; row++) {
+    expect(values[row]!.slice(0, columns)).toEqual(eightBitValues(matrix, row))
+    for (const level of levels[row]!.slice(columns)) expect(level).toBe(128)
+  }
+})
+
+test("zero points of 8 bits become shifts", () => {
+  const matrix = matrixOfType("Q4_1", 20, 64)
+  const found = written(matrix, "int8")
+  const { values, types } = unpacked(found)
+  expect([found.attributes.zero, types]).toEqual([128, ["float", "float"]])
+  for (let row = 0; row < 20; row++)
+    for (const [i, value] of eightBitValues(matrix, row).entries())
+      expect(values[row]![i]).toBeCloseTo(value, 6)
+})
+
+test("floats become 4 bits that are off by no more than a step", () => {
+  const matrix = matrixOfType("F32", 18, 64)
+  const { values } = unpacked(written(matrix, "int4"))
+  for (let row = 0; row < 18; row++)
+    for (const [i, value] of valuesOf(matrix, row).entries())
+      expect(Math.abs(values[row]![i]! - value)).toBeLessThanOrEqual(
+        0.02 * (1 + (row % 7)) * (0.25 / 2 + 0.5 / 15),
+      )
+})
+
+test("rows that a panel lacks are zeros", () => {
+  for (const [type, precision] of [
+    ["Q4_1", "int4"],
+    ["Q8_0", "int8"],
+  ] as const) {
+    const { levels, values } = unpacked(written(matrixOfType(type, 66, 32), precision))
+    const zeros = new Array(14).fill(new Array(32).fill(0))
+    expect(levels.length).toBe(80)
+    expect(levels.slice(66)).toEqual(zeros)
+    expect(values.slice(66).map((row) => row.map((value) => value + 0))).toEqual(zeros)
+  }
+})
+
+test("rows of several types have floats as scales, and each its values", () => {
+  const matrix = stacked([matrixOfType("Q4_0", 5, 64), matrixOfType("Q4_1", 6, 64)])
+  const found = written(matrix, "int4")
+  const { values, types } = unpacked(found)
+  expect([found.attributes.zero, types]).toEqual([0, ["float", "float"]])
+  for (let row = 0; row < 11; row++)
+    expect(asFloats(values[row]!)).toEqual(asFloats(valuesOf(matrix, row)))
+})
+
+test("errors name the tensor", () => {
+  const infinite = encodeAs("F32", new Float32Array(32).fill(Number.POSITIVE_INFINITY))
+  const damaged = {
+    ...matrixOfType("F32", 3, 32),
+    name: "up.weight",
+    row: () => Buffer.from(infinite),
+  }
+  for (const precision of ["int4", "int8"] as const)
+    expect(() => written(damaged, precision)).toThrow(
+      /'up\.weight': it holds a value that is not a/,
+    )
+  expect(() => written(matrixOfType("F32", 3, 40), "int4")).toThrow(/int4 needs a multiple of 32/)
+})
+
+test("only graphs with such products ask for the operators of the native kernels", () => {
+  const imported = Buffer.from([0x42, 9, 0x0a, 5, ...Buffer.from("rakit"), 0x10, 1])
+  const product = (precision: "int8" | "fp32", target: "cpu" | "gpu") => {
+    const store = new WeightStore(folder, `import-${precision}-${target}.bin`)
+    const graph = new GraphBuilder(store, target, true)
+    linear(graph, "x", matrixOfType("F32", 16, 32), precision)
+    store.close()
+    return graph.toBytes().includes(imported)
+  }
+  expect(product("int8", "cpu")).toBe(true)
+  expect([product("fp32", "cpu"), product("int8", "gpu")]).toEqual([false, false])
+})
+
+const cases = [
+  { type: "Q4_0", precision: "int4", rows: 100, columns: 512 },
+  { type: "Q4_1", precision: "int4", rows: 64, columns: 256 },
+  { type: "Q4_K", precision: "int4", rows: 35, columns: 512 },
+  { type: "F32", precision: "int4", rows: 48, columns: 96 },
+  { type: "Q8_0", precision: "int8", rows: 100, columns: 512 },
+  { type: "Q4_1", precision: "int8", rows: 33, columns: 64 },
+  { type: "F32", precision: "int8", rows: 130, columns: 75 },
+] as const
+
+describe.skipIf(!kernelsVersion()).each(cases)(
+  "the native product of $type in $precision, $rows x $columns",
+  ({ type, precision, rows, columns }) => {
+    const matrix = matrixOfType(type, rows, columns)
+    const name = `${type}-${precision}-${rows}`
+    const files = { graph: `${name}.onnx`, weights: `${name}.native.bin` }
+    const inputs = inputRows(64, columns)
+    let session: Session
+    beforeAll(async () => {
+      writeGraph(folder, files, (graph) => {
+        graph.input("x", "float", ["B", "S", columns])
+        graph.output("y", linear(graph, "x", matrix, precision), "float", ["B", "S", rows])
+      })
+      session = await openSession(join(folder, files.graph), 2)
+    })
+    afterAll(() => session.release())
+
+    const product = async (batch: readonly Float32Array[]) => {
+      const x = new Float32Array(batch.length * columns)
+      for (const [i, row] of batch.entries()) x.set(row, i * columns)
+      const { y } = await session.run({ x: new Tensor("float32", x, [1, batch.length, columns]) })
+      expect(y!.dims).toEqual([1, batch.length, rows])
+      return batch.map((_, i) => (y!.data as Float32Array).slice(i * rows, (i + 1) * rows))
+    }
+
+    test("is off by no more than what rounding the input to 8 bits makes", async () => {
+      const { values } = unpacked(written(matrix, precision))
+      const weights = values.slice(0, rows)
+      for (const [n, row] of (await product(inputs)).entries())
+        expect(worstOf(inputs[n]!, weights, row)).toBeLessThanOrEqual(1)
+    })
+
+    test("has the same bits for a row alone and in any company", async () => {
+      const together = await product(inputs)
+      for (const count of [1, 3, 16, 17])
+        for (let from = 0; from + count <= inputs.length; from += count)
+          expect(await product(inputs.slice(from, from + count))).toEqual(
+            together.slice(from, from + count),
+          )
+    })
+  },
+)

@@ -1,0 +1,65 @@
+// Multiplies matrices in the process's own kernels and writes as JSON what ran and how exact it was.
+// usage: node --import tsx products-in-process.ts FOLDER
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { writeGraph } from "../onnx/graph-cache.ts"
+import { kernelsName, kernelsVersion } from "../onnx/kernels.ts"
+import { linear } from "../onnx/linear.ts"
+import { openSession } from "../onnx/onnx-session.ts"
+import { Tensor } from "../onnx/runtime.ts"
+import { inputRows, matrixOfType, valuesOf, worstOf } from "./products.ts"
+
+export interface ProductsReport {
+  readonly name?: string
+  readonly version?: string
+  readonly operators: readonly string[]
+  /** How far the worst product is off, over what may be. */
+  readonly worst: number
+  /** SHA-256 of all products. */
+  readonly digest: string
+}
+
+const folder = process.argv[2]!
+/** What keeps these types without loss; the last has panels and blocks that are not full. */
+const cases = [
+  { type: "Q4_0", precision: "int4", rows: 100, columns: 512 },
+  { type: "Q4_1", precision: "int4", rows: 64, columns: 256 },
+  { type: "Q8_0", precision: "int8", rows: 33, columns: 96 },
+] as const
+const count = 37
+
+const digest = createHash("sha256")
+const operators = new Set<string>()
+let worst = 0
+for (const { type, precision, rows, columns } of cases) {
+  const matrix = matrixOfType(type, rows, columns)
+  const weights = Array.from({ length: rows }, (_, row) => valuesOf(matrix, row))
+  const files = { graph: `${type}.onnx`, weights: `${type}.bin` }
+  writeGraph(folder, files, (graph) => {
+    graph.input("x", "float", ["B", "S", columns])
+    graph.output("y", linear(graph, "x", matrix, precision), "float", ["B", "S", rows])
+  })
+  const bytes = readFileSync(join(folder, files.graph), "latin1")
+  for (const [name] of bytes.matchAll(/BlockMatMul|MatMulNBits/g)) operators.add(name)
+  const session = await openSession(join(folder, files.graph), 2)
+  const inputs = inputRows(count, columns)
+  const x = new Float32Array(count * columns)
+  for (const [n, row] of inputs.entries()) x.set(row, n * columns)
+  const { y } = await session.run({ x: new Tensor("float32", x, [1, count, columns]) })
+  const products = y!.data as Float32Array
+  digest.update(new Uint8Array(products.buffer, products.byteOffset, products.byteLength))
+  for (const [n, row] of inputs.entries())
+    worst = Math.max(worst, worstOf(row, weights, products.subarray(n * rows, (n + 1) * rows)))
+  await session.release()
+}
+const [name, version] = [kernelsName(), kernelsVersion()]
+console.log(
+  JSON.stringify({
+    ...(name !== undefined && { name }),
+    ...(version !== undefined && { version }),
+    operators: [...operators],
+    worst,
+    digest: digest.digest("hex"),
+  } satisfies ProductsReport),
+)
