@@ -5,7 +5,7 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
 import type { Precision } from "../onnx/linear.ts"
-import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
+import { roundedCapacity } from "../sessions/kv-bank.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { channelPrecisions } from "../testing/channel-precisions.ts"
 import { writeGguf } from "../testing/gguf-writer.ts"
@@ -19,7 +19,7 @@ import type { KvCache } from "./kv-cache.ts"
 const root = mkdtempSync(join(tmpdir(), "rakit-same-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-const bitsOf = (values: Float32Array): Buffer =>
+const bitsOf = (values: Float32Array | Uint16Array): Buffer =>
   Buffer.from(Uint8Array.from(new Uint8Array(values.buffer, values.byteOffset, values.byteLength)))
 
 const grouped = {}
@@ -96,7 +96,7 @@ describe.each([
         const wanted = bitsOf(await session.forward(alone, [next], true))
         rows.splice(place, 0, own)
         const capacity = roundedCapacity(Math.max(...rows.map((row) => row.length)) + 1) + spare
-        const bank = new KvBank(own.bank.shape, rows.length, capacity)
+        const bank = own.bank.another(rows.length, capacity)
         for (const [index, row] of rows.entries()) row.moveTo(bank, index)
         const got = await session.decode(
           rows,

@@ -1,5 +1,6 @@
 import type { AdapterChoice, DecoderSession, ForwardPass } from "../sessions/decoder.ts"
 import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
+import type { KvNumbers } from "../sessions/kv-store.ts"
 import type { TokenPlaces } from "../sessions/token-places.ts"
 import { KvCache } from "./kv-cache.ts"
 
@@ -9,7 +10,7 @@ const notFinite = () => new Error("the model's keys or values are not finite num
  * Whether a pass over keys and values on a device, which returns none of them, computed numbers that
  * are not finite: one of them makes all logits behind it so.
  */
-const isBroken = (fresh: Float32Array, logits: Float32Array): boolean =>
+const isBroken = (fresh: KvNumbers, logits: Float32Array): boolean =>
   fresh.length === 0 && Number.isNaN(logits[0])
 
 interface PassKind {

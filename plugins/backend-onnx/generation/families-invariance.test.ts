@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
-import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
+import { roundedCapacity } from "../sessions/kv-bank.ts"
 import { openDecoder } from "../sessions/open-decoder.ts"
 import { channelPrecisions } from "../testing/channel-precisions.ts"
 import { fixtureFolder } from "../testing/fixtures.ts"
@@ -44,7 +44,7 @@ describe.each(["gemma3", "smollm3", "phi3", "phi4-mini", "qwen3-moe"])(
       for (const count of others) rows.push((await read(ids.map((id) => id + count))).cache)
       for (const [i, count] of others.entries()) rows[i + 1]!.rewind(count)
       for (const company of [rows.slice(0, 2), rows]) {
-        const bank = new KvBank(company[0]!.bank.shape, company.length, roundedCapacity(160))
+        const bank = company[0]!.bank.another(company.length, roundedCapacity(160))
         for (const [index, row] of company.entries()) row.moveTo(bank, index)
         const next = company.map((_, i) => (i ? 20 + i : ids[89]!))
         const [own] = await session.decode(company, next)

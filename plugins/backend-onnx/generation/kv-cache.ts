@@ -1,6 +1,6 @@
 import type { AdapterChoice } from "../sessions/decoder.ts"
 import { roundedCapacity } from "../sessions/kv-bank.ts"
-import type { KvStore } from "../sessions/kv-store.ts"
+import type { KvNumbers, KvStore } from "../sessions/kv-store.ts"
 import type { TokenPlaces } from "../sessions/token-places.ts"
 
 /** How many caches have a row in each store: the last one that leaves gives its memory back. */
@@ -103,7 +103,7 @@ export class KvCache {
    * Appends the first `keep` of `count` tokens from the output of a pass over `rows` rows, of which
    * this is number `index`. Returns false, and appends nothing, when a number is not finite.
    */
-  append(fresh: Float32Array, count: number, keep = count, rows = 1, index = 0): boolean {
+  append(fresh: KvNumbers, count: number, keep = count, rows = 1, index = 0): boolean {
     if (!this.bank.write(this.row, this.length, fresh, { rows, index, count, keep })) return false
     this.length += keep
     return true

@@ -73,7 +73,7 @@ export const openDecoderEngine = async (
 ): Promise<OpenEngine<DecoderRequest, DecoderEvent, DecoderInfo, DecoderJob>> => {
   const decoder = await openDecoder(spec, progress)
   const { session: steps, folder, endTokens } = decoder
-  const tokenBytes = kvTokenBytes(steps.shape)
+  const tokenBytes = steps.tokenBytes ?? kvTokenBytes(steps.shape)
   const capacity = Math.floor(spec.kvBytes / tokenBytes)
   if (capacity < leastWindow) {
     await steps.close()

@@ -133,24 +133,6 @@ export interface AttentionInput {
   readonly window: number | undefined
 }
 
-/**
- * Grouped-query attention by the native operator, which reads the cache where it is. The same
- * promise as that of `attention`.
- */
-export const cachedAttention = (
-  graph: GraphBuilder,
-  { kvHeads, attentionScale }: Sizes,
-  { queries, keys, values, past, window }: AttentionInput,
-): Value =>
-  graph.node("CachedAttention", [queries, keys, values, past.keys, past.values, "past_lens"], {
-    attributes: {
-      kv_heads: kvHeads,
-      scale: { float: attentionScale },
-      ...(window !== undefined && { window }),
-    },
-    domain: "rakit",
-  })
-
 const scorer =
   (graph: GraphBuilder, { attentionScale }: Sizes) =>
   (queries: Value, keys: Value) =>

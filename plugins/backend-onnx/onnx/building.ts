@@ -11,6 +11,8 @@ export interface Building {
   readonly precision: Precision
   /** Whether the matrices of the layers take adapters as inputs. */
   readonly adapters?: boolean
+  /** Keys and values stay floats, where the native kernels would keep them as halves. */
+  readonly floatKv?: boolean
   /** The graph has only so many rows of the head, for a model that is not there to write. */
   readonly headRows?: number
 }

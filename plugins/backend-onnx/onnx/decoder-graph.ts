@@ -1,19 +1,25 @@
 import { decodeRow, rowsOf } from "../weights/matrix.ts"
-import { type AttentionInput, attention, attentionFrame, cachedAttention } from "./attention.ts"
+import { type AttentionInput, attention, attentionFrame } from "./attention.ts"
 import type { Building } from "./building.ts"
 import { decoderStates } from "./decoder-layers.ts"
 import { deviceAttention, deviceFrame } from "./device-attention.ts"
 import type { Value } from "./graph-builder.ts"
 import { linear, type Precision } from "./linear.ts"
+import { declareBanks, isNative, nativeAttention } from "./native-attention.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
 export const decoderGraphVersion = 8
 
-const declareInputs = ({ graph, config }: Building): void => {
+const declareInputs = (building: Building): void => {
+  const { graph, config } = building
   graph.input("x", "float", ["B", "S", config.width])
   graph.input("position_ids", "int64", [...(config.sections ? [3] : []), "B", "S"])
   if (graph.target === "cpu") graph.input("past_lens", "int64", ["B"])
   graph.input("logit_idx", "int64", ["R"])
+  if (isNative(building)) {
+    declareBanks(building)
+    return
+  }
   for (let layer = 0; layer < config.layers; layer++)
     for (const kind of ["k", "v"])
       graph.input(`past.${layer}.${kind}`, "float", ["PB", config.kvHeads, "P", config.headSize])
@@ -50,17 +56,32 @@ const inputOf = (
 
 const attendOnCpu = (building: Building): Attending => {
   const { graph, config } = building
-  const frame = graph.kernels ? undefined : attentionFrame(graph, config, "x", "past.0.k")
+  const frame = attentionFrame(graph, config, "x", "past.0.k")
   const all: Value[] = []
   return {
     layer: (layer, fresh) => {
       all.push(fresh.keys, fresh.values)
-      const input = inputOf(building, layer, fresh)
-      return frame ? attention(graph, config, frame, input) : cachedAttention(graph, config, input)
+      return attention(graph, config, frame, inputOf(building, layer, fresh))
     },
     finish: () => {
       const width = config.kvHeads * config.headSize
       graph.output("new_kv", graph.concat(all, 0), "float", ["LB", "S", width])
+    },
+  }
+}
+
+const attendByKernels = (building: Building): Attending => {
+  const { graph, config } = building
+  const all: Value[] = []
+  return {
+    layer: (layer, parts) => {
+      const { attended, fresh } = nativeAttention(building, layer, parts)
+      all.push(fresh)
+      return attended
+    },
+    finish: () => {
+      const width = config.kvHeads * config.headSize
+      graph.output("new_kv", graph.concat(all, 0), "uint16", ["L", "B", "S", width])
     },
   }
 }
@@ -86,6 +107,8 @@ const attendOnDevice = (building: Building): Attending => {
  * (rows of B*S whose logits are wanted), `past.{l}.k|v [PB,KV,P,H]`, PB = B, or 1 for a past that
  * all rows share, with S = 1.
  * Out: `logits [1,R,vocabulary]`, `new_kv [2*layers*B, S, KV*H]`: keys then values, layer by layer.
+ * With native attention, `past.{b}` of `declareBanks` and `past_rows` are in place of the past, and
+ * `new_kv [2*layers, B, S, KV*H]` are halves as their bits.
  * For a device, `last [B]` and `longest [1]` are in place of `past_lens`, and `present.{l}.k|v` of
  * `new_kv`: the whole cache with the new tokens, in the buffers of the past.
  */
@@ -96,7 +119,12 @@ export const buildDecoderGraph = (
   const { graph, config, weights, precision, headRows } = building
   declareInputs(building)
   if (headRows === undefined) refuseBrokenEmbedding(building)
-  const attend = graph.target === "cpu" ? attendOnCpu(building) : attendOnDevice(building)
+  const attending = {
+    kernels: attendByKernels,
+    cpu: attendOnCpu,
+    gpu: attendOnDevice,
+  }[isNative(building) ? "kernels" : graph.target]
+  const attend = attending(building)
   const last = decoderStates(building, {
     x: "x",
     positions: "position_ids",

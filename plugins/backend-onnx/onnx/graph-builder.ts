@@ -2,8 +2,8 @@ import { ProtobufWriter } from "./protobuf.ts"
 import type { StoredWeights, WeightStore } from "./weight-store.ts"
 
 /** Numbers of TensorProto.DataType. */
-const elementTypes = { float: 1, uint8: 2, int8: 3, int64: 7, float16: 10 } as const
-const elementBytes = { float: 4, uint8: 1, int8: 1, int64: 8, float16: 2 } as const
+const elementTypes = { float: 1, uint8: 2, int8: 3, uint16: 4, int64: 7, float16: 10 } as const
+const elementBytes = { float: 4, uint8: 1, int8: 1, uint16: 2, int64: 8, float16: 2 } as const
 export type ElementType = keyof typeof elementTypes
 
 /** The name of a value (edge) in the graph. */

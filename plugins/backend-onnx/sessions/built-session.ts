@@ -1,9 +1,13 @@
 import { join } from "node:path"
 import type { DecoderShape } from "../architectures/decoder-config.ts"
 import { graphFile } from "../onnx/graph-cache.ts"
+import { layersOfBanks } from "../onnx/native-attention.ts"
 import { floats, longs, openSession, type Port, type Session } from "../onnx/onnx-session.ts"
+import { Tensor } from "../onnx/runtime.ts"
 import type { AdapterFeeds } from "./adapter-feeds.ts"
 import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
+import { KvBank, kvTokenBytes } from "./kv-bank.ts"
+import type { KvNumbers } from "./kv-store.ts"
 import { positionsOf } from "./token-places.ts"
 
 /** Returns the embeddings of tokens, `[ids.length, width]`. */
@@ -22,6 +26,8 @@ export interface BuiltModel {
   readonly embed: Embed
   readonly rounding: Rounding
 }
+
+type Feeds = Record<string, Tensor>
 
 /** A second row with the same token, behind the same past. */
 const twice = (pass: ForwardPass): ForwardPass => {
@@ -57,6 +63,10 @@ export class BuiltSession implements DecoderSession {
   private readonly embed: Embed
   private readonly adapters: AdapterFeeds | undefined
   private readonly lonelyTwice: boolean
+  /** The layers of each bank of halves; undefined where the graph takes floats. */
+  private readonly bankLayers: readonly number[] | undefined
+  /** A bank's tensors, which are the same in every pass. */
+  private readonly bankTensors = new WeakMap<KvBank, Feeds>()
 
   constructor(session: Session, { shape, embed, rounding }: BuiltModel, adapters?: AdapterFeeds) {
     this.shape = shape
@@ -65,6 +75,17 @@ export class BuiltSession implements DecoderSession {
     this.adapters = adapters
     this.isInvariant = rounding.isInvariant
     this.lonelyTwice = rounding.lonelyTwice
+    this.bankLayers = session.inputs.some(({ name }) => name === "past_rows")
+      ? layersOfBanks(shape)
+      : undefined
+  }
+
+  get tokenBytes(): number {
+    return kvTokenBytes(this.shape, this.bankLayers ? 2 : 4)
+  }
+
+  newStore(capacity: number): KvBank {
+    return new KvBank(this.shape, 1, capacity, this.bankLayers)
   }
 
   static async open(
@@ -96,33 +117,58 @@ export class BuiltSession implements DecoderSession {
     }
   }
 
-  private firstOfTwo(fresh: Float32Array): Float32Array {
+  private firstOfTwo(fresh: KvNumbers): KvNumbers {
     const width = this.shape.kvHeads * this.shape.headSize
-    const first = new Float32Array(fresh.length / 2)
+    const first = fresh.slice(0, fresh.length / 2)
     for (let at = 0; at < first.length; at += width)
       first.set(fresh.subarray(2 * at, 2 * at + width), at)
     return first
   }
 
   private async run(pass: ForwardPass): Promise<DecoderOutput> {
-    const { rows, count, pastLens, past, capacity, logitsAt, adapters } = pass
-    const { kvHeads, headSize } = this.shape
+    const { rows, count, pastLens, logitsAt, adapters } = pass
     const positions = positionsOf(this.shape, pass)
     const x = rowsOf(this.embed, pass)
     const lora = this.adapters?.forRows(adapters ?? Array.from({ length: rows }, () => undefined))
-    const feeds: Record<string, ReturnType<typeof floats>> = {
+    const feeds: Feeds = {
       x: floats(x, [rows, count, x.length / (rows * count)]),
       position_ids: longs(positions.values, positions.dimensions),
       past_lens: longs(pastLens),
       logit_idx: longs(logitsAt),
       ...lora?.weights,
       ...lora?.scales,
+      ...(this.bankLayers ? this.banksOf(pass) : this.pastOf(pass)),
     }
-    const cached = [past[0]!.length / (kvHeads * capacity * headSize), kvHeads, capacity, headSize]
-    for (const [i, array] of past.entries())
-      feeds[`past.${i >> 1}.${i % 2 ? "v" : "k"}`] = floats(array, cached)
     const { logits, new_kv: fresh } = await this.session.run(feeds)
-    return { logits: logits!.data as Float32Array, fresh: fresh!.data as Float32Array }
+    return { logits: logits!.data as Float32Array, fresh: fresh!.data as KvNumbers }
+  }
+
+  private pastOf({ past, capacity }: ForwardPass): Feeds {
+    const { kvHeads, headSize } = this.shape
+    const cached = [past[0]!.length / (kvHeads * capacity * headSize), kvHeads, capacity, headSize]
+    return Object.fromEntries(
+      past.map((array, i) => [`past.${i >> 1}.${i % 2 ? "v" : "k"}`, floats(array, cached)]),
+    )
+  }
+
+  private banksOf({ rows, stored }: ForwardPass): Feeds {
+    const { store, first, count } = stored!
+    const bank = store as KvBank
+    const known = this.bankTensors.get(bank) ?? this.tensorsOf(bank)
+    this.bankTensors.set(bank, known)
+    // a lonely row that is computed twice has one past
+    const bankRows = Array.from({ length: rows }, (_, row) => first + Math.min(row, count - 1))
+    return { ...known, past_rows: longs(bankRows) }
+  }
+
+  private tensorsOf({ joined, rows, capacity }: KvBank): Feeds {
+    const { kvHeads, headSize } = this.shape
+    return Object.fromEntries(
+      joined.map((all, i) => [
+        `past.${i}`,
+        new Tensor("uint16", all, [2 * this.bankLayers![i]!, rows, kvHeads, capacity, headSize]),
+      ]),
+    )
   }
 
   adapterBytes(): number {

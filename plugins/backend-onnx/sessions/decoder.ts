@@ -1,5 +1,5 @@
 import type { DecoderShape } from "../architectures/decoder-config.ts"
-import type { DeviceRows, KvStore } from "./kv-store.ts"
+import type { KvNumbers, KvStore, StoredRows } from "./kv-store.ts"
 import type { TokenPlaces } from "./token-places.ts"
 
 /** The LoRA of a sequence. */
@@ -27,8 +27,8 @@ export interface ForwardPass {
    * headSize]`. Values beyond a row's past are ignored, but must be finite.
    */
   readonly past: readonly Float32Array[]
-  /** The rows on the device, where the session's stores are there; `past` is empty then. */
-  readonly device?: DeviceRows
+  /** The rows of the session's own store, where it has one; `past` is empty then. */
+  readonly stored?: StoredRows
   readonly capacity: number
   /** `[rows]`: the sequences that may get longer than the shape's `longAfter`; absent: none. */
   readonly long?: readonly boolean[]
@@ -47,7 +47,7 @@ export interface DecoderOutput {
    * Keys and values of the new tokens, `[2*layers, rows, count, kvHeads*headSize]`, in the order of
    * `past`; empty where the pass has written them to the rows on the device.
    */
-  readonly fresh: Float32Array
+  readonly fresh: KvNumbers
 }
 
 /**
@@ -63,7 +63,9 @@ export interface DecoderSession {
   readPrompt?(pass: ForwardPass): Promise<DecoderOutput>
   /** The most tokens of all rows of a store; absent: any number. */
   readonly mostTokens?: number
-  /** Returns an empty store of one row, for passes of this session; absent: one in memory. */
+  /** Bytes of the keys and values of one token, where they are not floats. */
+  readonly tokenBytes?: number
+  /** Returns an empty store of one row, for passes of this session; absent: one of floats. */
   newStore?(capacity: number): KvStore
   /** Memory that adapters take now; absent: it takes none. */
   adapterBytes?(): number

@@ -2,7 +2,7 @@ import { join } from "node:path"
 import { writeGraph } from "../onnx/graph-cache.ts"
 import { longs, openSession, type Session, viewOfRows } from "../onnx/onnx-session.ts"
 import type { Tensor } from "../onnx/runtime.ts"
-import type { DeviceRows, KvBlock, KvShape, KvStore } from "./kv-store.ts"
+import type { KvBlock, KvShape, KvStore, StoredRows } from "./kv-store.ts"
 
 const files = {
   zeros: { graph: "kv-zeros.onnx", weights: "kv-zeros.bin", target: "gpu" },
@@ -198,8 +198,8 @@ export class DeviceStore implements KvStore {
     return this.kv.store(rows, capacity)
   }
 
-  rowsFrom(first: number, count: number): { readonly past: []; readonly device: DeviceRows } {
-    return { past: [], device: { store: this, first, count } }
+  rowsFrom(first: number, count: number): { readonly past: []; readonly stored: StoredRows } {
+    return { past: [], stored: { store: this, first, count } }
   }
 
   copyRow(row: number, from: DeviceStore, fromRow: number, tokens: number): void {

@@ -72,8 +72,8 @@ export class DeviceSession implements DecoderSession {
   }
 
   async forward(pass: ForwardPass): Promise<DecoderOutput> {
-    const { first } = pass.device!
-    const store = pass.device!.store as DeviceStore
+    const { first } = pass.stored!
+    const store = pass.stored!.store as DeviceStore
     if (first === 0) return this.run(pass, store)
     // a view of a buffer begins at its first row; others are tried alone after a pass has failed
     const [past] = pass.pastLens

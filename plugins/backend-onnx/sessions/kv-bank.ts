@@ -1,4 +1,4 @@
-import type { FreshRow, KvBlock, KvShape, KvStore } from "./kv-store.ts"
+import type { FreshRow, KvBlock, KvNumbers, KvShape, KvStore, StoredRows } from "./kv-store.ts"
 
 /**
  * The capacity for a number of tokens: multiples of 128, and of larger powers of two for long
@@ -10,9 +10,9 @@ export const roundedCapacity = (tokens: number): number => {
   return Math.ceil(Math.max(1, tokens) / step) * step
 }
 
-/** Bytes of the keys and values of one token, in float32. */
-export const kvTokenBytes = ({ layers, kvHeads, headSize }: KvShape): number =>
-  2 * layers * kvHeads * headSize * 4
+/** Bytes of the keys and values of one token, in float32 or in numbers of so many bytes. */
+export const kvTokenBytes = ({ layers, kvHeads, headSize }: KvShape, numberBytes = 4): number =>
+  2 * layers * kvHeads * headSize * numberBytes
 
 /** The model's window, limited by the memory for keys and values, and by the tokens of a row. */
 export const windowWithin = (
@@ -27,11 +27,11 @@ export const windowWithin = (
 
 /** `[2*layers, kvHeads, tokens, headSize]` */
 export class HostBlock implements KvBlock {
-  readonly data: Float32Array
+  readonly data: KvNumbers
   readonly isLost = false
 
-  constructor(floats: number) {
-    this.data = new Float32Array(floats)
+  constructor(data: KvNumbers) {
+    this.data = data
   }
 
   release(): void {}
@@ -46,28 +46,44 @@ export class KvBank implements KvStore {
   readonly rows: number
   readonly capacity: number
   /** Keys of layer 0, values of layer 0, keys of layer 1 ... */
-  readonly arrays: readonly Float32Array[]
+  readonly arrays: readonly KvNumbers[]
+  /** The arrays of some layers as one each, where numbers are halves; else none. */
+  readonly joined: readonly Uint16Array[]
+  private readonly joinedLayers: readonly number[] | undefined
 
-  constructor(shape: KvShape, rows: number, capacity: number) {
+  /** `joinedLayers`: numbers are halves, and the layers of each joined array. Absent: floats. */
+  constructor(shape: KvShape, rows: number, capacity: number, joinedLayers?: readonly number[]) {
     this.shape = shape
     this.rows = rows
     this.capacity = capacity
-    this.arrays = Array.from(
-      { length: 2 * shape.layers },
-      () => new Float32Array(rows * shape.kvHeads * capacity * shape.headSize),
-    )
+    this.joinedLayers = joinedLayers
+    const size = rows * shape.kvHeads * capacity * shape.headSize
+    this.joined = (joinedLayers ?? []).map((layers) => new Uint16Array(2 * layers * size))
+    this.arrays = joinedLayers
+      ? this.joined.flatMap((all) =>
+          Array.from({ length: all.length / size }, (_, i) =>
+            all.subarray(i * size, (i + 1) * size),
+          ),
+        )
+      : Array.from({ length: 2 * shape.layers }, () => new Float32Array(size))
   }
 
   another(rows: number, capacity: number): KvBank {
-    return new KvBank(this.shape, rows, capacity)
+    return new KvBank(this.shape, rows, capacity, this.joinedLayers)
   }
 
   release(): void {}
 
-  rowsFrom(first: number, count: number): { readonly past: readonly Float32Array[] } {
-    if (this.rows === count) return { past: this.arrays }
+  rowsFrom(
+    first: number,
+    count: number,
+  ): { readonly past: readonly Float32Array[]; readonly stored: StoredRows } {
+    const stored = { store: this, first, count }
     const [start, end] = [this.start(first, 0), this.start(first + count, 0)]
-    return { past: this.arrays.map((array) => array.subarray(start, end)) }
+    const past = this.arrays.flatMap((array) =>
+      array instanceof Float32Array ? [array.subarray(start, end)] : [],
+    )
+    return { past, stored }
   }
 
   private start(row: number, head: number): number {
@@ -86,8 +102,11 @@ export class KvBank implements KvStore {
   read(row: number, first: number, count: number, into?: KvBlock): KvBlock {
     const { kvHeads, headSize } = this.shape
     const size = count * headSize
+    const numbers = this.arrays.length * kvHeads * size
     const block =
-      into instanceof HostBlock ? into : new HostBlock(this.arrays.length * kvHeads * size)
+      into instanceof HostBlock
+        ? into
+        : new HostBlock(this.joinedLayers ? new Uint16Array(numbers) : new Float32Array(numbers))
     let at = 0
     for (const array of this.arrays)
       for (let head = 0; head < kvHeads; head++, at += size) {
@@ -109,11 +128,12 @@ export class KvBank implements KvStore {
   write(
     row: number,
     first: number,
-    fresh: Float32Array,
+    fresh: KvNumbers,
     { rows, index, count, keep }: FreshRow,
   ): boolean {
     const { kvHeads, headSize } = this.shape
     const width = kvHeads * headSize
+    const halves = this.joinedLayers !== undefined
     let check = 0
     for (const [i, array] of this.arrays.entries()) {
       let at = (i * rows + index) * count * width
@@ -123,7 +143,7 @@ export class KvBank implements KvStore {
           for (let j = 0; j < headSize; j++) {
             const value = fresh[at++]!
             // stays 0 unless a value is infinite or NaN
-            check += value * 0
+            check += halves ? Number((value & 0x7c00) === 0x7c00) : value * 0
             array[start + j] = value
           }
         }

@@ -1,3 +1,6 @@
+/** Floats, or halves (IEEE 754 binary16) as their bits. */
+export type KvNumbers = Float32Array | Uint16Array
+
 export interface KvShape {
   readonly layers: number
   readonly kvHeads: number
@@ -23,8 +26,8 @@ export interface KvBlock {
   release(): void
 }
 
-/** Rows of a store on a device, where a pass reads and writes them. */
-export interface DeviceRows {
+/** Rows of a store, for sessions that read it themselves. */
+export interface StoredRows {
   readonly store: KvStore
   readonly first: number
   readonly count: number
@@ -45,7 +48,7 @@ export interface KvStore {
   rowsFrom(
     first: number,
     count: number,
-  ): { readonly past: readonly Float32Array[]; readonly device?: DeviceRows }
+  ): { readonly past: readonly Float32Array[]; readonly stored: StoredRows }
   /** Copies the first `tokens` tokens from a row of any store. */
   copyRow(row: number, from: KvStore, fromRow: number, tokens: number): void
   /** Copies `count` tokens from `first` on; `into`: a block of as many that is not used any more. */
@@ -57,7 +60,7 @@ export interface KvStore {
    * itself. Returns false when a number is not finite, and clears such a row, as NaN would reach other
    * rows of a pass even where it is masked.
    */
-  write(row: number, first: number, fresh: Float32Array, at: FreshRow): boolean
+  write(row: number, first: number, fresh: KvNumbers, at: FreshRow): boolean
   /** Makes all numbers of a row finite. */
   clear(row: number): void
   /** Gives the memory back; the store must not be used any more. */

@@ -29,6 +29,12 @@ export interface DecoderSpec extends GraphPlace {
   readonly device?: { readonly maxBufferBytes: number }
 }
 
+/** One graph of a decoder: those of one decoder read the same cache. */
+interface GraphSpec extends DecoderSpec {
+  /** fp32 is of floats throughout. */
+  readonly floatKv: boolean
+}
+
 /** Increment it whenever graphs for devices must be built again. */
 const deviceGraphVersion = 2
 
@@ -48,7 +54,7 @@ const adaptersOf = (spec: DecoderSpec, { config }: ModelSource, progress: Progre
   }
 }
 
-const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): string => {
+const graphOf = (spec: GraphSpec, source: ModelSource, progress: Progress): string => {
   const { config, weights, language } = source
   const takesAdapters = hasAdapters(spec)
   const contents = source.contents(knownIn(spec.graphs), (percent) =>
@@ -61,6 +67,7 @@ const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): st
     contents,
     spec.precision,
     ...(takesAdapters ? ["adapters", adapterGraphVersion] : []),
+    ...(spec.floatKv ? ["float-kv"] : []),
     ...(spec.device ? ["device", deviceGraphVersion] : []),
   ])
   return cachedGraph(spec, digest, (graph, folder) => {
@@ -71,6 +78,7 @@ const graphOf = (spec: DecoderSpec, source: ModelSource, progress: Progress): st
       weights,
       precision: spec.precision,
       adapters: takesAdapters,
+      floatKv: spec.floatKv,
     }
     buildDecoderGraph(building, (done, of) =>
       progress(`building the graph: ${Math.floor((100 * done) / of)} %`),
@@ -112,7 +120,7 @@ const precisionsOf = ({ precision, promptPrecision, device }: DecoderSpec): read
     : [precision, promptPrecision]
 
 const openGraph = async (
-  spec: DecoderSpec,
+  spec: GraphSpec,
   source: ModelSource,
   progress: Progress,
 ): Promise<{ readonly session: BuiltDecoder; readonly folder: string }> => {
@@ -144,10 +152,10 @@ const sessionOf = (
     isInvariant: graphs.every(({ isInvariant }) => isInvariant),
     forward: (pass) => steps!.forward(pass),
     ...(prompts && { readPrompt: (pass) => prompts.forward(pass) }),
-    ...(steps instanceof DeviceSession && {
-      newStore: (capacity: number) => steps.newStore(capacity),
-      mostTokens: steps.mostTokens,
-    }),
+    newStore: (capacity) => steps!.newStore(capacity),
+    ...(steps instanceof DeviceSession
+      ? { mostTokens: steps.mostTokens }
+      : { tokenBytes: steps!.tokenBytes }),
     ...(hasAdapters(spec) && {
       adapterBytes: () => graphs.reduce((sum, graph) => sum + graph.adapterBytes(), 0),
     }),
@@ -171,10 +179,11 @@ export const openGraphs = async (
   try {
     const precisions = precisionsOf(spec)
     const adapterBytes = spec.adapterBytes && spec.adapterBytes / precisions.length
+    const floatKv = spec.precision === "fp32"
     for (const precision of precisions)
       opened.push(
         await openGraph(
-          { ...spec, precision, ...(adapterBytes && { adapterBytes }) },
+          { ...spec, precision, floatKv, ...(adapterBytes && { adapterBytes }) },
           source,
           progress,
         ),

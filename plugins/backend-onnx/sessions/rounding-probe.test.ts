@@ -79,15 +79,15 @@ test("a row that is computed twice has the bits that it has once in company", as
   // the whole model, though lonely rows be computed twice where that is not needed
   expect(await probeRounding(() => open(true))).toEqual({ lonelyTwice: false, isInvariant: true })
 
+  const twice = open(true)
   // a lone token behind a picture that the cache holds, and a lone row of a picture
-  const { layers, kvHeads, headSize } = source.config
   const logitsOf = (id: number, embedded?: ForwardPass["embedded"]) =>
-    open(true).forward({
+    twice.forward({
       rows: 1,
       count: 1,
       ids: [id],
       pastLens: [0],
-      past: Array.from({ length: 2 * layers }, () => new Float32Array(kvHeads * headSize * 64)),
+      ...twice.newStore(64).rowsFrom(0, 1),
       capacity: 64,
       logitsAt: [0],
       ...(embedded && { embedded }),

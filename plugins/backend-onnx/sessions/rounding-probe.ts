@@ -6,6 +6,8 @@ import { writeGraph } from "../onnx/graph-cache.ts"
 import { openSession } from "../onnx/onnx-session.ts"
 import { BuiltSession, type Embed, type Rounding } from "./built-session.ts"
 import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
+import { KvBank } from "./kv-bank.ts"
+import type { KvNumbers, KvStore } from "./kv-store.ts"
 
 const files = { graph: "probe.onnx", weights: "probe.bin" }
 const headRows = 512
@@ -14,7 +16,7 @@ const company = 5
 const capacity = 128
 
 /** Logits, keys and values of one token. */
-type TokenBits = readonly Float32Array[]
+type TokenBits = readonly KvNumbers[]
 
 const same = (a: TokenBits, b: TokenBits): boolean =>
   a.every((values, i) => {
@@ -27,6 +29,8 @@ class Probe {
   private readonly ids: readonly number[]
   /** The bits of each token when all are read at once. */
   private wanted: readonly TokenBits[] = []
+  /** The keys and values of all tokens. */
+  private whole: KvNumbers = new Float32Array()
 
   constructor(session: DecoderSession) {
     this.session = session
@@ -45,43 +49,39 @@ class Probe {
     ])
   }
 
-  /** The keys and values before each of these positions, as rows of a bank. */
-  private past(positions: readonly number[]): readonly Float32Array[] {
-    const { kvHeads, headSize, layers } = this.session.shape
-    return Array.from({ length: 2 * layers }, (_, array) => {
-      const into = new Float32Array(positions.length * kvHeads * capacity * headSize)
-      for (const [row, end] of positions.entries())
-        for (let at = 0; at < end; at++)
-          for (let head = 0; head < kvHeads; head++) {
-            const values = this.wanted[at]![1 + array]!
-            const own = values.subarray(head * headSize, (head + 1) * headSize)
-            into.set(own, ((row * kvHeads + head) * capacity + at) * headSize)
-          }
-      return into
-    })
+  /** The keys and values before each of these positions, as rows of a store. */
+  private past(positions: readonly number[]): KvStore {
+    const { shape } = this.session
+    const one = this.session.newStore?.(capacity) ?? new KvBank(shape, 1, capacity)
+    const store = one.another(positions.length, capacity)
+    for (const [row, keep] of positions.entries())
+      store.write(row, 0, this.whole, { rows: 1, index: 0, count: tokens, keep })
+    return store
   }
 
-  private async run(positions: readonly number[], count: number): Promise<readonly TokenBits[]> {
+  private forward(positions: readonly number[], count: number): Promise<DecoderOutput> {
     const ids = positions.flatMap((from) => this.ids.slice(from, from + count))
     const pass: ForwardPass = {
       rows: positions.length,
       count,
       ids,
       pastLens: positions,
-      past: this.past(positions),
+      ...this.past(positions).rowsFrom(0, positions.length),
       capacity,
       logitsAt: ids.map((_, i) => i),
     }
-    return this.bitsOf(await this.session.forward(pass), ids.length)
+    return this.session.forward(pass)
   }
 
   async readAll(): Promise<void> {
-    this.wanted = await this.run([0], tokens)
+    const output = await this.forward([0], tokens)
+    this.whole = output.fresh
+    this.wanted = this.bitsOf(output, tokens)
   }
 
   /** Whether these rows, `count` tokens each, are what they were among all. */
   async matches(positions: readonly number[], count = 1): Promise<boolean> {
-    const got = await this.run(positions, count)
+    const got = this.bitsOf(await this.forward(positions, count), positions.length * count)
     const at = positions.flatMap((from) => Array.from({ length: count }, (_, i) => from + i))
     return got.every((bits, i) => same(bits, this.wanted[at[i]!]!))
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { AdapterChoice, DecoderSession } from "../sessions/decoder.ts"
+import { KvBank } from "../sessions/kv-bank.ts"
 
 const folder = join(import.meta.dirname, "..", "fixtures")
 
@@ -106,23 +107,12 @@ export const walkerOf = (
     reach = 0,
   }: { readonly adapters?: readonly (AdapterChoice | undefined)[]; readonly reach?: number } = {},
 ) => {
-  const { layers, kvHeads, headSize, longAfter = Number.POSITIVE_INFINITY } = session.shape
-  // values beyond a row's past must not matter
-  const past = Array.from({ length: 2 * layers }, () =>
-    new Float32Array(rows * kvHeads * capacity * headSize).fill(1e4),
-  )
+  const { longAfter = Number.POSITIVE_INFINITY } = session.shape
+  const one = session.newStore?.(capacity) ?? new KvBank(session.shape, 1, capacity)
+  const store = one.another(rows, capacity) as KvBank
+  // values beyond a row's past must not matter: 10,000 as a float or a half
+  for (const array of store.arrays) array.fill(array instanceof Float32Array ? 1e4 : 0x70e2)
   const pastLens = new Array<number>(rows).fill(0)
-  const keep = (fresh: Float32Array, row: number, count: number): void => {
-    for (const [i, array] of past.entries())
-      for (let token = 0; token < count; token++)
-        for (let head = 0; head < kvHeads; head++) {
-          const from = (((i * rows + row) * count + token) * kvHeads + head) * headSize
-          array.set(
-            fresh.subarray(from, from + headSize),
-            ((row * kvHeads + head) * capacity + pastLens[row]! + token) * headSize,
-          )
-        }
-  }
   /** Runs the same number of tokens in every row. Returns the logits after each of them, row by row. Rows that are not kept forget them. */
   const step = async (
     tokens: readonly (readonly number[])[],
@@ -136,14 +126,14 @@ export const walkerOf = (
       ids,
       pastLens,
       long: tokens.map(() => reach > longAfter),
-      past,
+      ...store.rowsFrom(0, rows),
       capacity,
       logitsAt: ids.map((_, i) => i),
       ...(adapters && { adapters }),
     })
     for (const [row, kept] of keeps.entries()) {
       if (!kept) continue
-      keep(fresh, row, count)
+      store.write(row, pastLens[row]!, fresh, { rows, index: row, count, keep: count })
       pastLens[row]! += count
     }
     const size = session.shape.vocabulary

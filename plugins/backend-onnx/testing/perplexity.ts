@@ -34,7 +34,8 @@ export const tokensOfText = async (
  * The perplexity of a sequence: the exponential of the mean negative log-likelihood of its tokens.
  */
 export const perplexity = async ({ session }: Decoder, ids: readonly number[]): Promise<number> => {
-  const bank = new KvBank(session.shape, 1, roundedCapacity(ids.length))
+  const capacity = roundedCapacity(ids.length)
+  const bank = session.newStore?.(capacity) ?? new KvBank(session.shape, 1, capacity)
   const cache = new KvCache(bank)
   const size = session.shape.vocabulary
   let sum = 0
@@ -46,7 +47,7 @@ export const perplexity = async ({ session }: Decoder, ids: readonly number[]): 
       count: part.length,
       ids: part,
       pastLens: [cache.length],
-      past: bank.arrays,
+      ...bank.rowsFrom(0, 1),
       capacity: cache.capacity,
       logitsAt: part.map((_, i) => i),
     })

@@ -1,7 +1,8 @@
 // Attention with an online softmax (Milakov and Gimelshein, arXiv 1805.02867; Dao et al., arXiv
 // 2205.14135). Blocks of keys begin at multiples of 64 of the position, so that a query's numbers are
 // the same wherever its chunk begins and whichever queries stand beside it. Included by each file
-// that is compiled for some instructions, with `kLanes` floats in a register.
+// that is compiled for some instructions, with `kLanes` floats in a register, `floats_of` and
+// `write_halves`.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -76,22 +77,22 @@ struct Source {
   size_t row, head;
   size_t past;
 
-  const float* at(const float* cached, const float* fresh, size_t position) const {
+  const uint16_t* at(const uint16_t* cached, const uint16_t* fresh, size_t position) const {
     if (position >= past)
       return fresh + ((row * a.steps + position - past) * a.kv_heads + head) * a.size;
-    const size_t cached_row = a.past_rows == 1 ? 0 : row;
-    return cached + ((cached_row * a.kv_heads + head) * a.capacity + position) * a.size;
+    const auto bank_row = static_cast<size_t>(a.past_rows[row]);
+    return cached + ((bank_row * a.kv_heads + head) * a.capacity + position) * a.size;
   }
-  const float* key(size_t position) const { return at(a.past_keys, a.keys, position); }
-  const float* value(size_t position) const { return at(a.past_values, a.values, position); }
+  const uint16_t* key(size_t position) const { return at(a.past_keys, a.keys, position); }
+  const uint16_t* value(size_t position) const { return at(a.past_values, a.values, position); }
 };
 
 // Loads a row's part from `from` on; what is beyond its end is 0.
-inline Floats load_part(const float* row, size_t from, size_t size) {
-  if (from + kLanes <= size) return load(row + from);
-  float part[kLanes] = {};
-  memcpy(part, row + from, (size - from) * sizeof(float));
-  return load(part);
+inline Floats load_part(const uint16_t* row, size_t from, size_t size) {
+  if (from + kLanes <= size) return floats_of(row + from);
+  uint16_t part[kLanes] = {};
+  memcpy(part, row + from, (size - from) * sizeof(uint16_t));
+  return floats_of(part);
 }
 
 struct KeyBlock {
@@ -103,8 +104,8 @@ struct KeyBlock {
 // Rows that memory is read ahead by; what lies beyond the cache is not read.
 constexpr size_t kRowsAhead = 16;
 
-inline void read_ahead(const float* row, size_t size) {
-  for (size_t i = 0; i < size; i += 16) __builtin_prefetch(row + kRowsAhead * size + i);
+inline void read_ahead(const uint16_t* row, size_t size) {
+  for (size_t i = 0; i < size; i += 32) __builtin_prefetch(row + kRowsAhead * size + i);
 }
 
 void pack(const Source& source, const KeyBlock& block) {
@@ -120,7 +121,7 @@ void pack(const Source& source, const KeyBlock& block) {
         store(block.keys + (from + i) * kKeyBlock + lane, rows[i]);
     }
   for (size_t i = 0; i < block.count; i++) {
-    const float* value = source.value(block.first + i);
+    const uint16_t* value = source.value(block.first + i);
     read_ahead(value, size);
     for (size_t from = 0; from < size; from += kLanes)
       store(block.values + i * width + from, load_part(value, from, size));
@@ -220,6 +221,18 @@ void attend_queries(const Attention& a, Query* queries, size_t count, const KeyB
   if (count == 3) attend_block<3>(a, queries, block);
   if (count == 2) attend_block<2>(a, queries, block);
   if (count == 1) attend_block<1>(a, queries, block);
+}
+
+// The nearest halves; of two, the even one.
+void to_halves(const float* from, size_t count, uint16_t* to) {
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) write_halves(load(from + i), to + i);
+  if (i == count) return;
+  float part[kLanes] = {};
+  uint16_t halves[kLanes];
+  memcpy(part, from + i, (count - i) * sizeof(float));
+  write_halves(load(part), halves);
+  memcpy(to + i, halves, (count - i) * sizeof(uint16_t));
 }
 
 size_t attention_scratch_bytes(const Attention& a) {

@@ -13,12 +13,13 @@ struct Attention {
   float scale;
   size_t window;                // a token sees so many, itself included; 0: all
   const float* queries;         // [rows, steps, heads, size]
-  const float* keys;            // [rows, steps, kv_heads, size]
-  const float* values;
-  const float* past_keys;       // [rows or 1, kv_heads, capacity, size]
-  const float* past_values;
-  size_t past_rows, capacity;
+  const uint16_t* keys;         // halves, [rows, steps, kv_heads, size]
+  const uint16_t* values;
+  const uint16_t* past_keys;    // halves, [rows of the bank, kv_heads, capacity, size]
+  const uint16_t* past_values;
+  size_t capacity;
   const int64_t* past_lengths;  // [rows]
+  const int64_t* past_rows;     // [rows], of the bank
   float* out;                   // [rows, steps, heads, size]
   size_t steps_each;            // steps of a part
 

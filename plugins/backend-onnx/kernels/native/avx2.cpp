@@ -10,7 +10,15 @@
 
 namespace rakit {
 constexpr size_t kLanes = 8;
+namespace {
+inline __m256 floats_of(const uint16_t* halves) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
 }
+inline void write_halves(__m256 values, uint16_t* to) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(values, 0));
+}
+}  // namespace
+}  // namespace rakit
 
 #include "attention-lanes.h"
 
@@ -138,6 +146,6 @@ void quantize(const float* x, const Weights& weights, const Rows& rows, size_t g
 }  // namespace
 
 const Kernels kAvx2{"avx2", quantize, multiply, [](const Weights&) -> size_t { return 0; },
-                   attend, attention_scratch_bytes};
+                   attend, attention_scratch_bytes, to_halves};
 
 }  // namespace rakit

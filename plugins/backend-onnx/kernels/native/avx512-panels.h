@@ -10,7 +10,15 @@
 
 namespace rakit {
 constexpr size_t kLanes = 16;
+namespace {
+inline __m512 floats_of(const uint16_t* halves) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves)));
 }
+inline void write_halves(__m512 values, uint16_t* to) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtps_ph(values, 0));
+}
+}  // namespace
+}  // namespace rakit
 
 #include "attention-lanes.h"
 

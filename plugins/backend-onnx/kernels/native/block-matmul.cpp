@@ -59,6 +59,7 @@ class BlockMatMul {
   static constexpr const char* kName = "BlockMatMul";
   static constexpr int kTypes[] = {kFloat, kUint8, kAnyType, kAnyType};
   static constexpr size_t kRequired = 3;
+  static constexpr int kResults[] = {kFloat};
 
   explicit BlockMatMul(const Attributes& attributes) {
     weights_.columns = attributes.integer("K");
@@ -75,7 +76,7 @@ class BlockMatMul {
     if (!call.ok()) return;
     const size_t rows = x.elements / weights.columns;
     x.sizes[x.axes - 1] = static_cast<int64_t>(weights.outputs);
-    float* out = call.output(x.sizes, x.axes);
+    float* out = call.output<float>(0, x.sizes, x.axes);
     if (!call.ok() || rows == 0) return;
     const Product product{weights, rows_in(row_scratch, rows, weights), out};
     const Work work{*kernels(), x.as<float>(), product, panels_each(weights, rows)};

@@ -61,6 +61,7 @@ struct Kernels {
   // Attends from the queries of a part; see attention.h.
   void (*attend)(const Attention&, size_t part, void* scratch);
   size_t (*attention_scratch_bytes)(const Attention&);
+  void (*to_halves)(const float* from, size_t count, uint16_t* to);
 };
 
 extern const Kernels kAvx2;

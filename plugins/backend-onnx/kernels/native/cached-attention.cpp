@@ -1,6 +1,9 @@
-// CachedAttention: queries [B, S, heads * size], keys and values [B, S, kv_heads * size], the past of
-// each, [B or 1, kv_heads, capacity, size], and its lengths [B]: [B, S, heads * size].
-// Attributes: kv_heads, window (absent: none), scale.
+// CachedAttention: queries [B, S, heads * size], keys and values [B, S, kv_heads * size], a bank of
+// the past of some layers as halves, [2 * layers, rows, kv_heads, capacity, size], keys before values,
+// and the pasts' lengths and their rows of the bank, [B] each.
+// Returns what the queries attend to, [B, S, heads * size], and the new keys and values as halves,
+// [2, B, S, kv_heads * size], which are what the queries see, too.
+// Attributes: kv_heads, window (absent: none), scale, layer (of those of the bank).
 #include <algorithm>
 
 #include "call.h"
@@ -46,12 +49,14 @@ void attend_all(const Work& work, size_t) {
 class CachedAttention {
  public:
   static constexpr const char* kName = "CachedAttention";
-  static constexpr int kTypes[] = {kFloat, kFloat, kFloat, kFloat, kFloat, kInt64};
+  static constexpr int kTypes[] = {kFloat, kFloat, kFloat, kUint16, kInt64, kInt64};
   static constexpr size_t kRequired = 6;
+  static constexpr int kResults[] = {kFloat, kUint16};
 
   explicit CachedAttention(const Attributes& attributes)
       : kv_heads_(attributes.integer("kv_heads")),
         window_(attributes.integer("window")),
+        layer_(attributes.integer("layer")),
         scale_(attributes.number("scale")) {}
 
   void compute(Call& call) const {
@@ -66,22 +71,29 @@ class CachedAttention {
  private:
   Attention attention_of(Call& call) const {
     const Tensor queries = call.input(0), keys = call.input(1), values = call.input(2);
-    const Tensor past_keys = call.input(3), past_values = call.input(4), lengths = call.input(5);
-    const size_t rows = queries.size(0), steps = queries.size(1), size = past_keys.size(3);
-    call.expect(queries.axes == 3 && past_keys.axes == 4 && kv_heads_ > 0 && size > 0 &&
-                    past_keys.size(1) == kv_heads_ && queries.last() % (kv_heads_ * size) == 0 &&
-                    keys.elements == rows * steps * kv_heads_ * size &&
-                    values.elements == keys.elements &&
-                    past_values.elements == past_keys.elements && lengths.elements == rows &&
-                    (past_keys.size(0) == rows || past_keys.size(0) == 1),
+    const Tensor bank = call.input(3), lengths = call.input(4), past_rows = call.input(5);
+    const size_t rows = queries.size(0), steps = queries.size(1), size = bank.size(4);
+    const size_t width = kv_heads_ * size;
+    call.expect(queries.axes == 3 && bank.axes == 5 && width > 0 && bank.size(2) == kv_heads_ &&
+                    2 * layer_ + 1 < bank.size(0) && queries.last() % width == 0 &&
+                    keys.elements == rows * steps * width && values.elements == keys.elements &&
+                    lengths.elements == rows && past_rows.elements == rows,
                 "CachedAttention: the inputs' sizes do not fit together");
     for (size_t row = 0; call.ok() && row < rows; row++) {
-      const int64_t length = lengths.as<int64_t>()[row];
-      call.expect(length >= 0 && length <= past_keys.sizes[2],
-                  "CachedAttention: a length is beyond the past");
+      const int64_t length = lengths.as<int64_t>()[row], bank_row = past_rows.as<int64_t>()[row];
+      call.expect(length >= 0 && length <= bank.sizes[3] && bank_row >= 0 &&
+                      bank_row < bank.sizes[1],
+                  "CachedAttention: a past is beyond its bank");
     }
-    float* out = call.output(queries.sizes, queries.axes);
+    auto* out = call.output<float>(0, queries.sizes, queries.axes);
+    const int64_t fresh_sizes[] = {2, queries.sizes[0], queries.sizes[1],
+                                   static_cast<int64_t>(width)};
+    auto* fresh = call.output<uint16_t>(1, fresh_sizes, 4);
     if (!call.ok()) return {};
+    kernels()->to_halves(keys.as<float>(), keys.elements, fresh);
+    kernels()->to_halves(values.as<float>(), values.elements, fresh + keys.elements);
+    const size_t array = bank.elements / bank.size(0);
+    const auto* past = bank.as<uint16_t>() + 2 * layer_ * array;
     return {rows,
             steps,
             queries.last() / size,
@@ -90,18 +102,18 @@ class CachedAttention {
             scale_,
             window_,
             queries.as<float>(),
-            keys.as<float>(),
-            values.as<float>(),
-            past_keys.as<float>(),
-            past_values.as<float>(),
-            past_keys.size(0),
-            past_keys.size(2),
+            fresh,
+            fresh + keys.elements,
+            past,
+            past + array,
+            bank.size(3),
             lengths.as<int64_t>(),
+            past_rows.as<int64_t>(),
             out,
             1};
   }
 
-  size_t kv_heads_, window_;
+  size_t kv_heads_, window_, layer_;
   float scale_;
 };
 

@@ -56,12 +56,13 @@ class Call {
     return tensor;
   }
 
-  float* output(const int64_t* sizes, size_t axes) {
+  template <typename T>
+  T* output(size_t index, const int64_t* sizes, size_t axes) {
     OrtValue* value = nullptr;
     void* data = nullptr;
-    if (ok()) check(from<Output>(api_)(context_, 0, sizes, axes, &value));
+    if (ok()) check(from<Output>(api_)(context_, index, sizes, axes, &value));
     if (ok()) check(from<TensorData>(api_)(value, &data));
-    return static_cast<float*>(data);
+    return static_cast<T*>(data);
   }
 
   // Runs the parts on the threads of the session.
@@ -140,8 +141,9 @@ class Scratch {
   size_t size_ = 0;
 };
 
-// Describes an operator of floats by a class that is made of a node's attributes and has `compute`,
-// `kName`, `kTypes` of its inputs, and `kRequired`, how many of these a node must have.
+// Describes an operator by a class that is made of a node's attributes and has `compute`, `kName`,
+// `kTypes` of its inputs, `kRequired`, how many of these a node must have, and `kResults`, the types
+// of its outputs.
 template <typename Kernel>
 struct Description : OrtCustomOp {
   struct Made {
@@ -155,8 +157,8 @@ struct Description : OrtCustomOp {
     provider = [](const OrtCustomOp*) -> const char* { return nullptr; };
     input_count = [](const OrtCustomOp*) { return sizeof Kernel::kTypes / sizeof(int); };
     input_type = [](const OrtCustomOp*, size_t index) { return Kernel::kTypes[index]; };
-    output_count = [](const OrtCustomOp*) -> size_t { return 1; };
-    output_type = [](const OrtCustomOp*, size_t) -> int { return kFloat; };
+    output_count = [](const OrtCustomOp*) { return sizeof Kernel::kResults / sizeof(int); };
+    output_type = [](const OrtCustomOp*, size_t index) { return Kernel::kResults[index]; };
     input_characteristic = [](const OrtCustomOp*, size_t index) {
       return index < Kernel::kRequired ? 0 : 1;
     };

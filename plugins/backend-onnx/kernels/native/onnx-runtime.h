@@ -21,7 +21,7 @@ struct OrtApiBase {
   const char* (*version)();
 };
 
-enum ElementType : int { kFloat = 1, kUint8 = 2, kInt64 = 7, kFloat16 = 10, kAnyType = 0 };
+enum ElementType : int { kFloat = 1, kUint8 = 2, kUint16 = 4, kInt64 = 7, kFloat16 = 10, kAnyType = 0 };
 enum ErrorCode : int { kFail = 1, kInvalidArgument = 2 };
 
 // Places in the table, and what stands there.
