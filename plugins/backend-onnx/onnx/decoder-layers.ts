@@ -4,7 +4,7 @@ import type { Building } from "./building.ts"
 import { mixture } from "./experts.ts"
 import type { Value } from "./graph-builder.ts"
 import { linear } from "./linear.ts"
-import { gated, products } from "./products.ts"
+import { gatedProducts, type Product, products } from "./products.ts"
 import { type RotaryTables, rotaryTables, sectioned } from "./rotary-tables.ts"
 
 /** The residual stream: `pending` is added to `sum` by the next norm, in the same fused node. */
@@ -37,20 +37,25 @@ const norm = (
   return { normed, stream: { sum, pending: undefined } }
 }
 
-/** The products of matrices of a layer with the same input, with biases and adapters. */
+/** Multiplies `x` by some of these matrices of a layer, with biases and adapters. */
+const productOf =
+  (building: Building, layer: number, parts: readonly LayerMatrix[], x: Value): Product =>
+  (matrix, from, to) => {
+    const { graph, weights, precision, adapters } = building
+    const group = parts.slice(from, to)
+    const bare = linear(graph, x, matrix, precision, weights.bias(layer, group))
+    return adapters ? plusAdapters(graph, x, bare, { layer, parts: group, ...matrix }) : bare
+  }
+
+/** The products of matrices of a layer with the same input. */
 const project = (
   building: Building,
   layer: number,
   parts: readonly LayerMatrix[],
   x: Value,
 ): readonly Value[] => {
-  const { graph, weights, precision, adapters } = building
-  const matrices = parts.map((part) => weights.matrix(layer, part))
-  return products(building, matrices, (matrix, from, to) => {
-    const group = parts.slice(from, to)
-    const bare = linear(graph, x, matrix, precision, weights.bias(layer, group))
-    return adapters ? plusAdapters(graph, x, bare, { layer, parts: group, ...matrix }) : bare
-  })
+  const matrices = parts.map((part) => building.weights.matrix(layer, part))
+  return products(building, matrices, productOf(building, layer, parts, x))
 }
 
 /** Normalizes the output of a layer's part where the architecture does. */
@@ -115,9 +120,14 @@ const selfAttention = (
 }
 
 const feedForward = (building: Building, layer: number, normed: Value): Value => {
-  if (building.config.experts?.layers[layer]) return mixture(building, layer, normed)
-  const [gate, up] = project(building, layer, ["gate", "up"], normed)
-  const [down] = project(building, layer, ["down"], gated(building, gate!, up!))
+  const { config, weights } = building
+  if (config.experts?.layers[layer]) return mixture(building, layer, normed)
+  const hidden = gatedProducts(
+    building,
+    [weights.matrix(layer, "gate"), weights.matrix(layer, "up")],
+    productOf(building, layer, ["gate", "up"], normed),
+  )
+  const [down] = project(building, layer, ["down"], hidden)
   return outerNorm(building, layer, "afterFeedForward", down!)
 }
 

@@ -2,7 +2,7 @@ import type { ExpertMatrix } from "../architectures/tensor-names.ts"
 import type { Building } from "./building.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { linear } from "./linear.ts"
-import { gated, products } from "./products.ts"
+import { gatedProducts } from "./products.ts"
 
 const slice = (graph: GraphBuilder, value: Value, from: number, to: number, axis: number) =>
   graph.node("Slice", [value, graph.ints([from]), graph.ints([to]), graph.ints([axis])])
@@ -91,10 +91,10 @@ const expert = (
     graph.node("Gather", [x, tokens], { attributes: { axis: 0 } }),
     graph.ints([0]),
   ])
-  const [gate, up] = products(building, [matrix("gate"), matrix("up")], (both) =>
-    linear(graph, inputs, both, precision),
+  const hidden = gatedProducts(building, [matrix("gate"), matrix("up")], (stack) =>
+    linear(graph, inputs, stack, precision),
   )
-  const down = linear(graph, gated(building, gate!, up!), matrix("down"), precision)
+  const down = linear(graph, hidden, matrix("down"), precision)
   return slice(graph, graph.node("Squeeze", [down, graph.ints([0])]), 0, -1, 0)
 }
 

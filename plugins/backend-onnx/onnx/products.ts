@@ -1,6 +1,6 @@
 import { type Matrix, stacked } from "../weights/matrix.ts"
 import type { Building } from "./building.ts"
-import type { Value } from "./graph-builder.ts"
+import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { ownPrecision } from "./linear.ts"
 
 /** Where neighbours begin that are kept with the same precision. */
@@ -13,33 +13,69 @@ const groupStarts = (
   return [...own.keys()].filter((index) => index === 0 || own[index] !== own[index - 1])
 }
 
-/**
- * The products of several matrices with the same input: one product for those that are kept with
- * the same precision. `product` is that of the matrices `from` to `to`, stacked.
- */
-export const products = (
-  { graph, precision }: Building,
+/** The product of the matrices `from` to `to`, which are `matrix`, stacked. */
+export type Product = (matrix: Matrix, from: number, to: number) => Value
+
+/** Neighbours and the product of all of them. */
+interface Group {
+  readonly group: readonly Matrix[]
+  readonly all: Value
+}
+
+/** One product for neighbours that are kept with the same precision. */
+const groupProducts = (
+  { precision }: Building,
   matrices: readonly Matrix[],
-  product: (matrix: Matrix, from: number, to: number) => Value,
-): readonly Value[] => {
+  product: Product,
+): readonly Group[] => {
   const starts = groupStarts(matrices, precision)
-  return starts.flatMap((from, index) => {
+  return starts.map((from, index) => {
     const to = starts[index + 1] ?? matrices.length
     const group = matrices.slice(from, to)
-    const all = product(stacked(group), from, to)
+    return { group, all: product(stacked(group), from, to) }
+  })
+}
+
+const splitProducts = (graph: GraphBuilder, groups: readonly Group[]): readonly Value[] =>
+  groups.flatMap(({ group, all }) => {
     if (group.length === 1) return [all]
     const sizes = graph.ints(group.map(({ rows }) => rows))
     const parts = group.map(() => graph.name("part"))
     return graph.split(all, sizes, parts, -1)
   })
-}
 
-/** The gate's activation times `up`. */
-export const gated = ({ graph, config }: Building, gate: Value, up: Value): Value => {
+/**
+ * The products of several matrices with the same input: one product for those that are kept with
+ * the same precision.
+ */
+export const products = (
+  building: Building,
+  matrices: readonly Matrix[],
+  product: Product,
+): readonly Value[] => splitProducts(building.graph, groupProducts(building, matrices, product))
+
+/** Numbers of GatedUnit's attribute (kernels/native/gated-unit.h). */
+const nativeActivations = { silu: 1, gelu: 2 } as const
+
+/** The activation of the first product, times the second one, of matrices with the same input. */
+export const gatedProducts = (
+  building: Building,
+  matrices: readonly [gate: Matrix, up: Matrix],
+  product: Product,
+): Value => {
+  const { graph, config } = building
+  const groups = groupProducts(building, matrices, product)
+  const [first, second] = groups
+  if (graph.kernels && !second)
+    return graph.node("GatedUnit", [first!.all], {
+      attributes: { activation: nativeActivations[config.activation] },
+      domain: "rakit",
+    })
+  const [gate, up] = splitProducts(graph, groups)
   // QuickGelu with alpha 1 is SiLU; FastGelu is GELU by its tanh approximation
   const activated =
     config.activation === "gelu"
-      ? graph.fused("FastGelu", [gate])
-      : graph.fused("QuickGelu", [gate], { alpha: { float: 1 } })
-  return graph.node("Mul", [activated, up])
+      ? graph.fused("FastGelu", [gate!])
+      : graph.fused("QuickGelu", [gate!], { alpha: { float: 1 } })
+  return graph.node("Mul", [activated, up!])
 }

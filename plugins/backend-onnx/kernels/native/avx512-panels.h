@@ -21,6 +21,7 @@ inline void write_halves(__m512 values, uint16_t* to) {
 }  // namespace rakit
 
 #include "attention-lanes.h"
+#include "gated-lanes.h"
 
 namespace rakit {
 namespace {

@@ -1,6 +1,7 @@
 // Products of rows of floats with a matrix that is kept in blocks of 32 levels of 4 or 8 bits.
 #pragma once
 #include "attention.h"
+#include "gated-unit.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -62,6 +63,8 @@ struct Kernels {
   void (*attend)(const Attention&, size_t part, void* scratch);
   size_t (*attention_scratch_bytes)(const Attention&);
   void (*to_halves)(const float* from, size_t count, uint16_t* to);
+  // Writes the rows `first` to `end` of a gated unit.
+  void (*gate)(const GatedRows&, Activation, size_t first, size_t end);
 };
 
 extern const Kernels kAvx2;
