@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { openModelSource } from "../architectures/model-source.ts"
 import { buildDecoderGraph } from "../onnx/decoder-graph.ts"
 import { cachedGraph } from "../onnx/graph-cache.ts"
@@ -10,14 +11,20 @@ import { KnownContents } from "../weights/known-contents.ts"
  */
 const [path, graphs, precision] = process.argv.slice(2) as [string, string, Precision]
 
-const beforeKb = process.resourceUsage().maxRSS
+/** Of this program alone: Linux counts the process that has started it into `maxRSS`. */
+const peakKb = (): number => {
+  if (process.platform !== "linux") return process.resourceUsage().maxRSS
+  return Number(/^VmHWM:\s*(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))![1])
+}
+
+const beforeKb = peakKb()
 const source = openModelSource(path)
 const contents = source.contents(new KnownContents(graphs), () => {})
 cachedGraph({ graphs }, "measured", (graph) =>
   buildDecoderGraph({ graph, config: source.config, weights: source.weights, precision }, () => {}),
 )
 source.close()
-const afterKb = process.resourceUsage().maxRSS
+const afterKb = peakKb()
 console.log(
   JSON.stringify({
     beforeMb: beforeKb / 1024,
