@@ -44,6 +44,17 @@ export class CachedDecoder {
     return this.decoder.isInvariant
   }
 
+  /** Tokens of a prompt in one step. */
+  get chunkTokens(): number {
+    return this.decoder.chunkTokens ?? 64
+  }
+
+  /** Where a chunk ends that begins here: at multiples, as some sessions depend on chunks. */
+  chunkEnd(from: number, promptTokens: number): number {
+    const size = this.chunkTokens
+    return Math.min(promptTokens, (Math.floor(from / size) + 1) * size)
+  }
+
   /** The most tokens of all rows of a bank; undefined: any number. */
   get mostTokens(): number | undefined {
     return this.decoder.mostTokens

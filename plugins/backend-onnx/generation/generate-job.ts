@@ -11,9 +11,6 @@ import type { KvCache } from "./kv-cache.ts"
 import type { Beginning, Model, ReadPrompt } from "./model.ts"
 import { PromptLookup } from "./prompt-lookup.ts"
 
-/** Tokens of a prompt in one step. Chunks end at its multiples, as some sessions depend on them. */
-export const prefillChunk = 64
-
 const stages = ["prefill", "decode"] as const
 type Stage = (typeof stages)[number]
 
@@ -134,7 +131,7 @@ export class GenerateJob implements DecodeRow {
     const { promptIds, cacheBreakpoints } = this.request
     const found = this.model.prefixes.find(this.owner, promptIds, {
       most: promptIds.length - 1,
-      ...(!this.model.session.isInvariant && { multipleOf: prefillChunk }),
+      ...(!this.model.session.isInvariant && { multipleOf: this.model.session.chunkTokens }),
       breakpoints: cacheBreakpoints,
     })
     found.restoreInto(this.cache)
@@ -143,10 +140,7 @@ export class GenerateJob implements DecodeRow {
   }
 
   private get chunkEnd(): number {
-    return Math.min(
-      this.request.promptIds.length,
-      (Math.floor(this.cache.length / prefillChunk) + 1) * prefillChunk,
-    )
+    return this.model.session.chunkEnd(this.cache.length, this.request.promptIds.length)
   }
 
   /** Computes the next chunk of the prompt. Returns true when the answer is complete. */
@@ -158,7 +152,8 @@ export class GenerateJob implements DecodeRow {
     this.isPromptRead = isLast
     const [chunk, rows] = [promptIds.subarray(from, to), this.embedded.within(from, to)]
     const logits = await this.model.session.read(this.cache, chunk, isLast, rows)
-    if (this.wholeTokens === from && to - from === prefillChunk) this.wholeTokens = to
+    const isWhole = to - from === this.model.session.chunkTokens
+    if (this.wholeTokens === from && isWhole) this.wholeTokens = to
     if (isLast)
       this.cacheWriteTokens = Math.max(
         0,

@@ -1,6 +1,5 @@
 import { assertLogits } from "../sampling/sampler.ts"
 import type { DecoderEvent, ScoreRequest } from "./decoder-jobs.ts"
-import { prefillChunk } from "./generate-job.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { Model } from "./model.ts"
 
@@ -62,7 +61,8 @@ export class ScoreJob {
   }
 
   private whole(tokens: number): number {
-    return this.model.session.isInvariant ? tokens : tokens - (tokens % prefillChunk)
+    const { isInvariant, chunkTokens } = this.model.session
+    return isInvariant ? tokens : tokens - (tokens % chunkTokens)
   }
 
   /** Takes over as many tokens as possible; the last one is computed again, for its logits. */
@@ -75,7 +75,7 @@ export class ScoreJob {
     const most = ids.length - 1
     const found = prefixes.find(this.owner, ids, {
       most,
-      ...(!session.isInvariant && { multipleOf: prefillChunk }),
+      ...(!session.isInvariant && { multipleOf: session.chunkTokens }),
       breakpoints: [],
     })
     const own = this.whole(Math.min(sharedPrefix(this.cached, ids), this.cache.length, most))
@@ -89,7 +89,7 @@ export class ScoreJob {
     const ids = this.request.prompts[this.index]!
     if (!this.begun) this.begin(ids)
     const from = this.cache.length
-    const to = Math.min(ids.length, (Math.floor(from / prefillChunk) + 1) * prefillChunk)
+    const to = this.model.session.chunkEnd(from, ids.length)
     const isLast = to === ids.length
     const logits = await this.model.session.read(this.cache, ids.subarray(from, to), isLast)
     if (!isLast) return false

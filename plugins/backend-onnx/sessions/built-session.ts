@@ -80,6 +80,11 @@ export class BuiltSession implements DecoderSession {
       : undefined
   }
 
+  /** Native kernels read so many in less time than others read half of them. */
+  get chunkTokens(): number {
+    return this.bankLayers ? 128 : 64
+  }
+
   get tokenBytes(): number {
     return kvTokenBytes(this.shape, this.bankLayers ? 2 : 4)
   }

@@ -63,6 +63,8 @@ export interface DecoderSession {
   readPrompt?(pass: ForwardPass): Promise<DecoderOutput>
   /** The most tokens of all rows of a store; absent: any number. */
   readonly mostTokens?: number
+  /** Tokens of a prompt that a pass should read; absent: 64. */
+  readonly chunkTokens?: number
   /** Bytes of the keys and values of one token, where they are not floats. */
   readonly tokenBytes?: number
   /** Returns an empty store of one row, for passes of this session; absent: one of floats. */

@@ -155,7 +155,7 @@ const sessionOf = (
     newStore: (capacity) => steps!.newStore(capacity),
     ...(steps instanceof DeviceSession
       ? { mostTokens: steps.mostTokens }
-      : { tokenBytes: steps!.tokenBytes }),
+      : { tokenBytes: steps!.tokenBytes, chunkTokens: steps!.chunkTokens }),
     ...(hasAdapters(spec) && {
       adapterBytes: () => graphs.reduce((sum, graph) => sum + graph.adapterBytes(), 0),
     }),
