@@ -34,7 +34,7 @@ const ChatOptions = Schema.Struct({
   promptPrecision: Schema.optionalKey(
     Schema.Literals(["int8-channel"]).annotate({
       description:
-        "Keeps the weights a second time, in the precision that is named, and reads prompts by them: on CPUs with VNNI or AMX prompts are read about as fast as by precision int8-channel, and answers written as fast as by the entry's own. Takes a byte of memory for each weight. Models from GGUF and safetensors files, on the CPU.",
+        "Keeps the weights a second time, in the precision that is named, and reads prompts by them: on CPUs with VNNI or AMX, and without native kernels, prompts are read about as fast as by precision int8-channel, and answers written as fast as by the entry's own. Takes a byte of memory for each weight. Models from GGUF and safetensors files, on the CPU.",
     }),
   ),
   recommendedTemperature: Schema.optionalKey(

@@ -90,7 +90,9 @@ class BlockMatMul {
     const size_t blocks = weights.panels() * weights.blocks;
     const Tensor levels = call.input(1), scales = call.input(2);
     const Tensor shifts = call.inputs() > 3 ? call.input(3) : Tensor{};
-    call.expect(blocks > 0 && (weights.bits == 4 || weights.bits == 8) &&
+    call.expect(blocks > 0 &&
+                    (weights.bits == 4 ? weights.zero < 16
+                                       : weights.bits == 8 && weights.zero == 128) &&
                     levels.elements == blocks * weights.block_bytes() &&
                     scales.elements == blocks * kPanel &&
                     (scales.type == kFloat || scales.type == kFloat16) &&
