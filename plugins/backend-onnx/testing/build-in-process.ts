@@ -11,7 +11,7 @@ import { KnownContents } from "../weights/known-contents.ts"
  */
 const [path, graphs, precision] = process.argv.slice(2) as [string, string, Precision]
 
-/** Of this program alone: Linux counts the process that has started it into `maxRSS`. */
+/** The most memory of this program alone: Linux counts the process that has started it into `maxRSS`. */
 const peakKb = (): number => {
   if (process.platform !== "linux") return process.resourceUsage().maxRSS
   return Number(/^VmHWM:\s*(\d+)/m.exec(readFileSync("/proc/self/status", "utf8"))![1])
