@@ -75,6 +75,8 @@ describe.skipIf(!hasRealModel)("SmolLM2-135M-Instruct, batched", { timeout: 120_
     const ask = () => model.ask({ promptIds, account: "again", maxTokens: 8 })
     const chunks = async () =>
       (await ask()).events.filter((event) => event.type === "prefilled").length
-    expect([await chunks(), await chunks()]).toEqual([8, 1])
+    // 64 tokens each, or 128 by native kernels
+    expect([4, 8]).toContain(await chunks())
+    expect(await chunks()).toBe(1)
   })
 })
