@@ -8,23 +8,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "block-product.h"
+#include "attention.h"
+#include "lanes.h"
 
 namespace rakit {
 namespace {
 
-typedef float Floats __attribute__((vector_size(kLanes * 4)));
-typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
 constexpr size_t kVectors = kKeyBlock / kLanes;
 
-inline Floats load(const float* from) {
-  Floats values;
-  memcpy(&values, from, sizeof values);
-  return values;
-}
-inline void store(float* to, Floats values) { memcpy(to, &values, sizeof values); }
-inline Floats all(float value) { return value - Floats{}; }
-inline Ints all(int32_t value) { return value - Ints{}; }
 inline size_t padded(size_t size) { return (size + kLanes - 1) / kLanes * kLanes; }
 
 template <typename Fold>
@@ -36,19 +27,14 @@ inline float fold(Floats values, Fold fold) {
   return lanes[0];
 }
 
-// 2^n times the Taylor series of e^r, |r| <= ln(2)/2: within 2 units of the last place. What is far
-// below 0 becomes 0.
+// Of what is at most 0; what is far below becomes 0.
 inline Floats exponential(Floats x) {
   const Floats least = all(-87.0f);
   const Ints tiny = x < least;
   const Floats bounded = tiny ? least : x;
-  const Ints n = __builtin_convertvector(bounded * 1.44269504f - 0.5f, Ints);
-  const Floats whole = __builtin_convertvector(n, Floats);
-  const Floats r = (bounded - whole * 0.693359375f) + whole * 2.12194440e-4f;
-  Floats sum = all(1.0f / 5040);
-  for (float term : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
-    sum = sum * r + term;
-  const Floats power = reinterpret_cast<const Floats&>(static_cast<const Ints&>((n + 127) << 23));
+  const Ints n = __builtin_convertvector(bounded * kLog2E - 0.5f, Ints);
+  const Floats sum = exponential_over_power(bounded, __builtin_convertvector(n, Floats));
+  const Floats power = reinterpret_cast<Floats>((n + 127) << 23);
   return tiny ? Floats{} : sum * power;
 }
 
@@ -228,10 +214,8 @@ void to_halves(const float* from, size_t count, uint16_t* to) {
   size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) write_halves(load(from + i), to + i);
   if (i == count) return;
-  float part[kLanes] = {};
   uint16_t halves[kLanes];
-  memcpy(part, from + i, (count - i) * sizeof(float));
-  write_halves(load(part), halves);
+  write_halves(load_padded(from + i, count - i), halves);
   memcpy(to + i, halves, (count - i) * sizeof(uint16_t));
 }
 

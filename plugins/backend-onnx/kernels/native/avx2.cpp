@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "block-product.h"
+#include "processor.h"
 
 namespace rakit {
 constexpr size_t kLanes = 8;
@@ -33,8 +33,8 @@ struct Lanes {
 inline Lanes load_scales(const Weights& weights, const void* scales, size_t block) {
   const size_t at = block * kPanel;
   if (weights.halves) {
-    const auto* halves = reinterpret_cast<const __m128i*>(static_cast<const uint16_t*>(scales) + at);
-    return {_mm256_cvtph_ps(_mm_loadu_si128(halves)), _mm256_cvtph_ps(_mm_loadu_si128(halves + 1))};
+    const auto* halves = static_cast<const uint16_t*>(scales) + at;
+    return {floats_of(halves), floats_of(halves + kLanes)};
   }
   const float* floats = static_cast<const float*>(scales) + at;
   return {_mm256_loadu_ps(floats), _mm256_loadu_ps(floats + 8)};

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "block-product.h"
+#include "processor.h"
 
 namespace rakit {
 constexpr size_t kLanes = 16;
@@ -28,9 +28,7 @@ namespace {
 
 inline __m512 load_scales(const Weights& weights, const void* scales, size_t block) {
   const size_t at = block * kPanel;
-  if (weights.halves)
-    return _mm512_cvtph_ps(_mm256_loadu_si256(
-        reinterpret_cast<const __m256i*>(static_cast<const uint16_t*>(scales) + at)));
+  if (weights.halves) return floats_of(static_cast<const uint16_t*>(scales) + at);
   return _mm512_loadu_ps(static_cast<const float*>(scales) + at);
 }
 

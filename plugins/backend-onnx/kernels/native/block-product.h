@@ -1,8 +1,5 @@
 // Products of rows of floats with a matrix that is kept in blocks of 32 levels of 4 or 8 bits.
 #pragma once
-#include "attention.h"
-#include "gated-unit.h"
-
 #include <cstddef>
 #include <cstdint>
 
@@ -26,7 +23,6 @@ struct Weights {
 
   size_t block_bytes() const { return kPanel * kBlock * bits / 8; }
   size_t panels() const { return (outputs + kPanel - 1) / kPanel; }
-  size_t scale_bytes() const { return halves ? 2 : 4; }
 };
 
 // Rows of x in int8, a scale for each block: [groups, blocks, rows of the group, 32]. The last group
@@ -49,26 +45,5 @@ struct Product {
   const Rows& rows;
   float* out;             // [rows, outputs]
 };
-
-// What one kind of processor does. A row's numbers are the same whatever stands beside it, as the
-// sums of a block are integers and blocks are added in their order.
-struct Kernels {
-  const char* name;
-  // Quantizes a group of rows, `x [count, columns]`.
-  void (*quantize)(const float* x, const Weights&, const Rows&, size_t group);
-  // Writes the outputs of the panels `from` to `to`. `scratch` has `scratch_bytes`.
-  void (*multiply)(const Product&, size_t from, size_t to, void* scratch);
-  size_t (*scratch_bytes)(const Weights&);
-  // Attends from the queries of a part; see attention.h.
-  void (*attend)(const Attention&, size_t part, void* scratch);
-  size_t (*attention_scratch_bytes)(const Attention&);
-  void (*to_halves)(const float* from, size_t count, uint16_t* to);
-  // Writes the rows `first` to `end` of a gated unit.
-  void (*gate)(const GatedRows&, Activation, size_t first, size_t end);
-};
-
-extern const Kernels kAvx2;
-extern const Kernels kAvx512;
-extern const Kernels kAmx;
 
 }  // namespace rakit

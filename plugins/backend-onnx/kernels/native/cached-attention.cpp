@@ -42,10 +42,6 @@ bool is_small(const Attention& attention) {
   return keys * attention.kv_heads * (4 + attention.steps * attention.group()) < 6000;
 }
 
-void attend_all(const Work& work, size_t) {
-  for (size_t part = 0; part < work.attention.parts(); part++) attend(work, part);
-}
-
 class CachedAttention {
  public:
   static constexpr const char* kName = "CachedAttention";
@@ -64,8 +60,9 @@ class CachedAttention {
     if (!call.ok() || attention.rows * attention.steps == 0) return;
     attention.steps_each = steps_each(attention);
     const Work work{*kernels(), attention};
-    if (is_small(attention)) attend_all(work, 0);
-    else call.parallel(attend, attention.parts(), work);
+    const size_t parts = attention.parts();
+    if (!is_small(attention)) return call.parallel(attend, parts, work);
+    for (size_t part = 0; part < parts; part++) attend(work, part);
   }
 
  private:
@@ -94,23 +91,24 @@ class CachedAttention {
     kernels()->to_halves(values.as<float>(), values.elements, fresh + keys.elements);
     const size_t array = bank.elements / bank.size(0);
     const auto* past = bank.as<uint16_t>() + 2 * layer_ * array;
-    return {rows,
-            steps,
-            queries.last() / size,
-            kv_heads_,
-            size,
-            scale_,
-            window_,
-            queries.as<float>(),
-            fresh,
-            fresh + keys.elements,
-            past,
-            past + array,
-            bank.size(3),
-            lengths.as<int64_t>(),
-            past_rows.as<int64_t>(),
-            out,
-            1};
+    Attention attention{};
+    attention.rows = rows;
+    attention.steps = attention.steps_each = steps;
+    attention.heads = queries.last() / size;
+    attention.kv_heads = kv_heads_;
+    attention.size = size;
+    attention.scale = scale_;
+    attention.window = window_;
+    attention.queries = queries.as<float>();
+    attention.keys = fresh;
+    attention.values = fresh + keys.elements;
+    attention.past_keys = past;
+    attention.past_values = past + array;
+    attention.capacity = bank.size(3);
+    attention.past_lengths = lengths.as<int64_t>();
+    attention.past_rows = past_rows.as<int64_t>();
+    attention.out = out;
+    return attention;
   }
 
   size_t kv_heads_, window_, layer_;

@@ -3,27 +3,20 @@
 // through the same code, so that a number does not depend on its place. Included by each file that
 // is compiled for some instructions.
 #pragma once
-#include <cstring>
-
-#include "attention-lanes.h"
 #include "gated-unit.h"
+#include "lanes.h"
 
 namespace rakit {
 namespace {
 
-// e^x + 1: e^x is 2^n times the Taylor series of e^r, |r| <= ln(2)/2, within 2 units of the last
-// place. 2 is taken out of the power, as 2^128 is no float; what is too large becomes infinite.
+// e^x + 1. 2 is taken out of the power, as 2^128 is no float; what is too large becomes infinite.
 inline Floats exponential_plus_one(Floats x) {
   const Floats least = all(-40.0f), most = all(89.0f);  // NaN is neither less nor more
   x = x < least ? least : x;
   x = x > most ? most : x;
   constexpr float rounding = 0x1.8p23f;  // leaves the nearest integer in the low bits
-  const Floats rounded = x * 1.44269504f + rounding;
-  const Floats whole = rounded - rounding;
-  const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-  Floats sum = all(1.0f / 5040);
-  for (float term : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
-    sum = sum * r + term;
+  const Floats rounded = x * kLog2E + rounding;
+  const Floats sum = exponential_over_power(x, rounded - rounding);
   const Ints half_power = (reinterpret_cast<Ints>(rounded) + 126) << 23;
   return (sum + sum) * reinterpret_cast<Floats>(half_power) + 1.0f;
 }
@@ -38,14 +31,6 @@ inline Floats activated(Floats gate) {
     const Floats square = gate * gate;
     return gate / exponential_plus_one(gate * (square * -0.0713548162726f - 1.59576912161f));
   }
-}
-
-// So many values, and zeros in what is left of the register.
-inline Floats load_padded(const float* from, size_t count) {
-  if (count >= kLanes) return load(from);
-  float part[kLanes] = {};
-  memcpy(part, from, count * sizeof(float));
-  return load(part);
 }
 
 template <Activation Kind>

@@ -1,5 +1,7 @@
 // GatedUnit: x [.., 2 K], gates and then what they scale: act(gate) * up, [.., K].
 // Attribute: activation, 1 (SiLU) or 2 (GELU by its tanh approximation).
+#include <algorithm>
+
 #include "call.h"
 #include "operators.h"
 #include "processor.h"
@@ -15,9 +17,9 @@ struct Work {
 };
 
 void gate(const Work& work, size_t part) {
-  const size_t first = part * work.rows_each, left = work.rows - first;
+  const size_t first = part * work.rows_each;
   work.kernels.gate(work.gated, work.activation, first,
-                    first + (left < work.rows_each ? left : work.rows_each));
+                    std::min(first + work.rows_each, work.rows));
 }
 
 // Rows of parts that are alike, each of which takes some 50 us.

@@ -1,7 +1,30 @@
 #pragma once
+#include "attention.h"
 #include "block-product.h"
+#include "gated-unit.h"
 
 namespace rakit {
+
+// What one kind of processor does. A row's numbers are the same whatever stands beside it, as the
+// sums of a block are integers and blocks are added in their order.
+struct Kernels {
+  const char* name;
+  // Quantizes a group of rows, `x [count, columns]`.
+  void (*quantize)(const float* x, const Weights&, const Rows&, size_t group);
+  // Writes the outputs of the panels `from` to `to`. `scratch` has `scratch_bytes`.
+  void (*multiply)(const Product&, size_t from, size_t to, void* scratch);
+  size_t (*scratch_bytes)(const Weights&);
+  // Attends from the queries of a part; see attention.h.
+  void (*attend)(const Attention&, size_t part, void* scratch);
+  size_t (*attention_scratch_bytes)(const Attention&);
+  void (*to_halves)(const float* from, size_t count, uint16_t* to);
+  // Writes the rows `first` to `end` of a gated unit.
+  void (*gate)(const GatedRows&, Activation, size_t first, size_t end);
+};
+
+extern const Kernels kAvx2;
+extern const Kernels kAvx512;
+extern const Kernels kAmx;
 
 // The fastest kernels of this processor; null where it has none of their instructions.
 const Kernels* kernels();

@@ -1,0 +1,44 @@
+// Floats in the lanes of a register, by the compiler's vectors. Included by each file that is compiled
+// for some instructions, with `kLanes` floats in a register.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace rakit {
+namespace {
+
+typedef float Floats __attribute__((vector_size(kLanes * 4)));
+typedef int32_t Ints __attribute__((vector_size(kLanes * 4)));
+
+inline Floats load(const float* from) {
+  Floats values;
+  memcpy(&values, from, sizeof values);
+  return values;
+}
+inline void store(float* to, Floats values) { memcpy(to, &values, sizeof values); }
+inline Floats all(float value) { return value - Floats{}; }
+inline Ints all(int32_t value) { return value - Ints{}; }
+
+// So many values, and zeros in what is left of the register.
+inline Floats load_padded(const float* from, size_t count) {
+  if (count >= kLanes) return load(from);
+  float part[kLanes] = {};
+  memcpy(part, from, count * sizeof(float));
+  return load(part);
+}
+
+constexpr float kLog2E = 1.44269504f;
+
+// e^x over 2^whole, of the integer next to x / ln(2): the Taylor series of what is left, at most
+// ln(2)/2. Within 2 units of the last place.
+inline Floats exponential_over_power(Floats x, Floats whole) {
+  const Floats r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  Floats sum = all(1.0f / 5040);
+  for (float term : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
+    sum = sum * r + term;
+  return sum;
+}
+
+}  // namespace
+}  // namespace rakit
