@@ -1,5 +1,5 @@
 import type { AdapterChoice, DecoderSession, ForwardPass } from "../sessions/decoder.ts"
-import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
+import { emptyStore, roundedCapacity } from "../sessions/kv-bank.ts"
 import type { KvNumbers } from "../sessions/kv-store.ts"
 import type { TokenPlaces } from "../sessions/token-places.ts"
 import { KvCache } from "./kv-cache.ts"
@@ -89,7 +89,7 @@ export class CachedDecoder {
   ): KvCache {
     const isLong = this.isLong(reach)
     const capacity = roundedCapacity(tokens)
-    const store = this.decoder.newStore?.(capacity) ?? new KvBank(this.decoder.shape, 1, capacity)
+    const store = emptyStore(this.decoder, capacity)
     return new KvCache(store, { isLong, ...(adapter && { adapter }), ...(places && { places }) })
   }
 

@@ -159,21 +159,23 @@ export class BuiltSession implements DecoderSession {
   private banksOf({ rows, stored }: ForwardPass): Feeds {
     const { store, first, count } = stored!
     const bank = store as KvBank
-    const known = this.bankTensors.get(bank) ?? this.tensorsOf(bank)
-    this.bankTensors.set(bank, known)
+    const tensors = this.bankTensors.get(bank) ?? this.tensorsOf(bank)
     // a lonely row that is computed twice has one past
     const bankRows = Array.from({ length: rows }, (_, row) => first + Math.min(row, count - 1))
-    return { ...known, past_rows: longs(bankRows) }
+    return { ...tensors, past_rows: longs(bankRows) }
   }
 
-  private tensorsOf({ joined, rows, capacity }: KvBank): Feeds {
+  private tensorsOf(bank: KvBank): Feeds {
     const { kvHeads, headSize } = this.shape
-    return Object.fromEntries(
+    const { joined, rows, capacity } = bank
+    const tensors = Object.fromEntries(
       joined.map((all, i) => [
         `past.${i}`,
         new Tensor("uint16", all, [2 * this.bankLayers![i]!, rows, kvHeads, capacity, headSize]),
       ]),
     )
+    this.bankTensors.set(bank, tensors)
+    return tensors
   }
 
   adapterBytes(): number {

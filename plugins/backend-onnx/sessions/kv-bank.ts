@@ -1,3 +1,4 @@
+import type { DecoderSession } from "./decoder.ts"
 import type { FreshRow, KvBlock, KvNumbers, KvShape, KvStore, StoredRows } from "./kv-store.ts"
 
 /**
@@ -47,6 +48,8 @@ export class KvBank implements KvStore {
   readonly capacity: number
   /** Keys of layer 0, values of layer 0, keys of layer 1 ... */
   readonly arrays: readonly KvNumbers[]
+  /** The same, where numbers are floats; else none. */
+  private readonly floats: readonly Float32Array[]
   /** The arrays of some layers as one each, where numbers are halves; else none. */
   readonly joined: readonly Uint16Array[]
   private readonly joinedLayers: readonly number[] | undefined
@@ -59,13 +62,14 @@ export class KvBank implements KvStore {
     this.joinedLayers = joinedLayers
     const size = rows * shape.kvHeads * capacity * shape.headSize
     this.joined = (joinedLayers ?? []).map((layers) => new Uint16Array(2 * layers * size))
-    this.arrays = joinedLayers
-      ? this.joined.flatMap((all) =>
-          Array.from({ length: all.length / size }, (_, i) =>
-            all.subarray(i * size, (i + 1) * size),
-          ),
-        )
-      : Array.from({ length: 2 * shape.layers }, () => new Float32Array(size))
+    this.floats = Array.from(
+      { length: joinedLayers ? 0 : 2 * shape.layers },
+      () => new Float32Array(size),
+    )
+    const halves = this.joined.flatMap((all) =>
+      Array.from({ length: all.length / size }, (_, i) => all.subarray(i * size, (i + 1) * size)),
+    )
+    this.arrays = joinedLayers ? halves : this.floats
   }
 
   another(rows: number, capacity: number): KvBank {
@@ -79,11 +83,9 @@ export class KvBank implements KvStore {
     count: number,
   ): { readonly past: readonly Float32Array[]; readonly stored: StoredRows } {
     const stored = { store: this, first, count }
+    if (this.rows === count) return { past: this.floats, stored }
     const [start, end] = [this.start(first, 0), this.start(first + count, 0)]
-    const past = this.arrays.flatMap((array) =>
-      array instanceof Float32Array ? [array.subarray(start, end)] : [],
-    )
-    return { past, stored }
+    return { past: this.floats.map((array) => array.subarray(start, end)), stored }
   }
 
   private start(row: number, head: number): number {
@@ -157,3 +159,7 @@ export class KvBank implements KvStore {
     for (const array of this.arrays) array.fill(0, this.start(row, 0), this.start(row + 1, 0))
   }
 }
+
+/** Returns an empty store of one row for passes of this session. */
+export const emptyStore = (session: DecoderSession, capacity: number): KvStore =>
+  session.newStore?.(capacity) ?? new KvBank(session.shape, 1, capacity)

@@ -6,7 +6,7 @@ import { writeGraph } from "../onnx/graph-cache.ts"
 import { openSession } from "../onnx/onnx-session.ts"
 import { BuiltSession, type Embed, type Rounding } from "./built-session.ts"
 import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
-import { KvBank } from "./kv-bank.ts"
+import { emptyStore } from "./kv-bank.ts"
 import type { KvNumbers, KvStore } from "./kv-store.ts"
 
 const files = { graph: "probe.onnx", weights: "probe.bin" }
@@ -51,9 +51,7 @@ class Probe {
 
   /** The keys and values before each of these positions, as rows of a store. */
   private past(positions: readonly number[]): KvStore {
-    const { shape } = this.session
-    const one = this.session.newStore?.(capacity) ?? new KvBank(shape, 1, capacity)
-    const store = one.another(positions.length, capacity)
+    const store = emptyStore(this.session, capacity).another(positions.length, capacity)
     for (const [row, keep] of positions.entries())
       store.write(row, 0, this.whole, { rows: 1, index: 0, count: tokens, keep })
     return store

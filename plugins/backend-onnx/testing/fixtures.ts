@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { AdapterChoice, DecoderSession } from "../sessions/decoder.ts"
-import { KvBank } from "../sessions/kv-bank.ts"
+import { emptyStore, type KvBank } from "../sessions/kv-bank.ts"
 
 const folder = join(import.meta.dirname, "..", "fixtures")
 
@@ -108,8 +108,7 @@ export const walkerOf = (
   }: { readonly adapters?: readonly (AdapterChoice | undefined)[]; readonly reach?: number } = {},
 ) => {
   const { longAfter = Number.POSITIVE_INFINITY } = session.shape
-  const one = session.newStore?.(capacity) ?? new KvBank(session.shape, 1, capacity)
-  const store = one.another(rows, capacity) as KvBank
+  const store = emptyStore(session, capacity).another(rows, capacity) as KvBank
   // values beyond a row's past must not matter: 10,000 as a float or a half
   for (const array of store.arrays) array.fill(array instanceof Float32Array ? 1e4 : 0x70e2)
   const pastLens = new Array<number>(rows).fill(0)

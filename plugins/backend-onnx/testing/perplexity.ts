@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { KvCache } from "../generation/kv-cache.ts"
 import type { Decoder } from "../sessions/decoder.ts"
-import { KvBank, roundedCapacity } from "../sessions/kv-bank.ts"
+import { emptyStore, roundedCapacity } from "../sessions/kv-bank.ts"
 import { loadChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 
 const text = readFileSync(join(import.meta.dirname, "perplexity.txt"), "utf8")
@@ -34,8 +34,7 @@ export const tokensOfText = async (
  * The perplexity of a sequence: the exponential of the mean negative log-likelihood of its tokens.
  */
 export const perplexity = async ({ session }: Decoder, ids: readonly number[]): Promise<number> => {
-  const capacity = roundedCapacity(ids.length)
-  const bank = session.newStore?.(capacity) ?? new KvBank(session.shape, 1, capacity)
+  const bank = emptyStore(session, roundedCapacity(ids.length))
   const cache = new KvCache(bank)
   const size = session.shape.vocabulary
   let sum = 0
