@@ -98,23 +98,27 @@ void multiply_tiles(const Product& product, size_t panel, size_t group, const in
 template <int Bits>
 void multiply_panel(const Product& product, size_t panel, int8_t* unpacked) {
   const size_t full = product.rows.count / kGroup;
-  if (full > 0) unpack_panel<Bits>(product.weights, panel, unpacked);
+  unpack_panel<Bits>(product.weights, panel, unpacked);
   for (size_t group = 0; group < full; group++)
     if (product.weights.shifts) multiply_tiles<true>(product, panel, group, unpacked);
     else multiply_tiles<false>(product, panel, group, unpacked);
   if (product.rows.count % kGroup) multiply_group<Bits>(product, panel, full);
 }
 
-void multiply(const Product& product, size_t from, size_t to, void* scratch) {
-  auto* unpacked = static_cast<int8_t*>(scratch);
-  const bool tiles = product.rows.count >= kGroup;
+template <int Bits>
+void multiply_bits(const Product& product, size_t from, size_t to, int8_t* unpacked) {
+  if (product.rows.count < kGroup) return multiply_panels<Bits>(product, from, to);
   // other libraries set tiles up anew where they find others
   alignas(64) static const TileConfig config;
-  if (tiles) _tile_loadconfig(&config);
-  for (size_t panel = from; panel < to; panel++)
-    if (product.weights.bits == 4) multiply_panel<4>(product, panel, unpacked);
-    else multiply_panel<8>(product, panel, unpacked);
-  if (tiles) _tile_release();
+  _tile_loadconfig(&config);
+  for (size_t panel = from; panel < to; panel++) multiply_panel<Bits>(product, panel, unpacked);
+  _tile_release();
+}
+
+void multiply(const Product& product, size_t from, size_t to, void* scratch) {
+  auto* unpacked = static_cast<int8_t*>(scratch);
+  if (product.weights.bits == 4) multiply_bits<4>(product, from, to, unpacked);
+  else multiply_bits<8>(product, from, to, unpacked);
 }
 
 }  // namespace
