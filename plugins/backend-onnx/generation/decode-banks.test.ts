@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
 import { KvBank } from "../sessions/kv-bank.ts"
+import { KvMemory } from "../sessions/kv-memory.ts"
 import type { KvShape, KvStore } from "../sessions/kv-store.ts"
 import { contentsOf } from "../testing/kv-in-memory.ts"
 import { cheapestGroups, DecodeBanks } from "./decode-banks.ts"
@@ -18,11 +19,13 @@ interface Row {
 const append = (row: Row, count: number): void => {
   row.cache.append(new Float32Array(4 * count).fill(row.id), count)
 }
+/** What a bank gives back is another's at once. */
+const memory = new KvMemory(false)
 /** Banks of which some cache has a row. */
 let live = 0
 class CountedBank extends KvBank {
   constructor(rows: number, capacity: number) {
-    super(shape, rows, capacity)
+    super(shape, rows, capacity, undefined, memory)
     live++
   }
   override another(rows: number, capacity: number): KvBank {
@@ -30,6 +33,7 @@ class CountedBank extends KvBank {
   }
   override release(): void {
     live--
+    super.release()
   }
 }
 const rowOf = (id: number, length: number): Row => {

@@ -121,6 +121,8 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
       .map((group) => group.map((job) => byJob.get(job)!))
     for (const group of groups) {
       const [first] = group
+      // cancelled while another group was computed: their store may be another's by now
+      if (group.every(({ job }) => job.ended)) continue
       if (group.length > 1) await this.decodeGroup(group, done)
       else if (first)
         await this.attempt(first, done, () =>

@@ -129,6 +129,8 @@ export class GenerateJob implements DecodeRow {
   private restore(): void {
     this.begun = true
     const { promptIds, cacheBreakpoints } = this.request
+    // at once: growing with each chunk would copy what was read
+    this.cache.reserve(promptIds.length + 1)
     const found = this.model.prefixes.find(this.owner, promptIds, {
       most: promptIds.length - 1,
       ...(!this.model.session.isInvariant && { multipleOf: this.model.session.chunkTokens }),
@@ -218,7 +220,7 @@ export class GenerateJob implements DecodeRow {
   take(logits: Float32Array): boolean {
     if (this.ended) return true // cancelled during the forward pass
     if (this.constrained?.becomesReady() === false) {
-      this.held = logits
+      this.held = logits.slice()
       return false
     }
     assertLogits(logits)

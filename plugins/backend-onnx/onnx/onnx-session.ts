@@ -11,7 +11,7 @@ export interface Port {
 export interface Session {
   readonly inputs: readonly Port[]
   readonly outputs: readonly Port[]
-  /** `fetches`: tensors on the device that outputs are written to; null: an output of the CPU. */
+  /** `fetches`: tensors that outputs are written to, of their exact shapes; null: new ones. */
   run(
     feeds: Readonly<Record<string, Tensor>>,
     fetches?: Readonly<Record<string, Tensor | null>>,
@@ -75,8 +75,10 @@ const openOnCpu: OpenSession = async (path, threads, options = {}) => {
   return {
     inputs: portsOf(session.inputMetadata),
     outputs: portsOf(session.outputMetadata),
-    run: (feeds) =>
-      guarded(guard, () => session.run(feeds)) as Promise<Readonly<Record<string, Tensor>>>,
+    run: (feeds, fetches) =>
+      guarded(guard, () => (fetches ? session.run(feeds, fetches) : session.run(feeds))) as Promise<
+        Readonly<Record<string, Tensor>>
+      >,
     release: () => guarded(guard, () => session.release()),
   }
 }

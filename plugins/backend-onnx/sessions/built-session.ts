@@ -7,7 +7,9 @@ import { Tensor } from "../onnx/runtime.ts"
 import type { AdapterFeeds } from "./adapter-feeds.ts"
 import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
 import { KvBank, kvTokenBytes } from "./kv-bank.ts"
+import { KvMemory } from "./kv-memory.ts"
 import type { KvNumbers } from "./kv-store.ts"
+import { PassOutputs } from "./pass-outputs.ts"
 import { positionsOf } from "./token-places.ts"
 
 /** Returns the embeddings of tokens, `[ids.length, width]`. */
@@ -67,6 +69,8 @@ export class BuiltSession implements DecoderSession {
   private readonly bankLayers: readonly number[] | undefined
   /** A bank's tensors, which are the same in every pass. */
   private readonly bankTensors = new WeakMap<KvBank, Feeds>()
+  private readonly outputs: PassOutputs
+  private readonly memory: KvMemory
 
   constructor(session: Session, { shape, embed, rounding }: BuiltModel, adapters?: AdapterFeeds) {
     this.shape = shape
@@ -78,6 +82,9 @@ export class BuiltSession implements DecoderSession {
     this.bankLayers = session.inputs.some(({ name }) => name === "past_rows")
       ? layersOfBanks(shape)
       : undefined
+    const halves = this.bankLayers !== undefined
+    this.outputs = new PassOutputs(shape, halves)
+    this.memory = new KvMemory(halves)
   }
 
   /** Native kernels read so many in less time than others read half of them. */
@@ -90,7 +97,7 @@ export class BuiltSession implements DecoderSession {
   }
 
   newStore(capacity: number): KvBank {
-    return new KvBank(this.shape, 1, capacity, this.bankLayers)
+    return new KvBank(this.shape, 1, capacity, this.bankLayers, this.memory)
   }
 
   static async open(
@@ -144,7 +151,7 @@ export class BuiltSession implements DecoderSession {
       ...lora?.scales,
       ...(this.bankLayers ? this.banksOf(pass) : this.pastOf(pass)),
     }
-    const { logits, new_kv: fresh } = await this.session.run(feeds)
+    const { logits, new_kv: fresh } = await this.session.run(feeds, this.outputs.of(pass))
     return { logits: logits!.data as Float32Array, fresh: fresh!.data as KvNumbers }
   }
 

@@ -40,6 +40,7 @@ export interface ForwardPass {
   readonly adapters?: readonly (AdapterChoice | undefined)[]
 }
 
+/** Both arrays are valid until the next pass: its outputs may take their memory. */
 export interface DecoderOutput {
   /** `[logitsAt.length, vocabulary]` */
   readonly logits: Float32Array

@@ -1,4 +1,5 @@
 import type { DecoderSession } from "./decoder.ts"
+import { KvMemory } from "./kv-memory.ts"
 import type { FreshRow, KvBlock, KvNumbers, KvShape, KvStore, StoredRows } from "./kv-store.ts"
 
 /**
@@ -24,6 +25,42 @@ export const windowWithin = (
   const most = Math.min(shape.contextTokens, Math.floor(kvBytes / kvTokenBytes(shape)))
   // capacities are rounded up by a quarter at most
   return roundedCapacity(most) > mostTokens ? Math.floor((mostTokens * 3) / 4) : most
+}
+
+// plain loops: two views for each of thousands of heads would take longer
+/** Returns whether all are finite. */
+const copyFloats = (
+  to: Float32Array,
+  at: number,
+  from: Float32Array,
+  start: number,
+  count: number,
+): boolean => {
+  let check = 0
+  for (let i = 0; i < count; i++) {
+    const value = from[start + i]!
+    // stays 0 unless a value is infinite or NaN
+    check += value * 0
+    to[at + i] = value
+  }
+  return check === 0
+}
+
+/** The same for halves, whose exponent is all ones where they are not finite. */
+const copyHalves = (
+  to: Uint16Array,
+  at: number,
+  from: Uint16Array,
+  start: number,
+  count: number,
+): boolean => {
+  let check = 0
+  for (let i = 0; i < count; i++) {
+    const value = from[start + i]!
+    check |= (value & 0x7c00) + 0x400
+    to[at + i] = value
+  }
+  return (check & 0x8000) === 0
 }
 
 /** `[2*layers, kvHeads, tokens, headSize]` */
@@ -53,18 +90,28 @@ export class KvBank implements KvStore {
   /** The arrays of some layers as one each, where numbers are halves; else none. */
   readonly joined: readonly Uint16Array[]
   private readonly joinedLayers: readonly number[] | undefined
+  private readonly memory: KvMemory
 
   /** `joinedLayers`: numbers are halves, and the layers of each joined array. Absent: floats. */
-  constructor(shape: KvShape, rows: number, capacity: number, joinedLayers?: readonly number[]) {
+  constructor(
+    shape: KvShape,
+    rows: number,
+    capacity: number,
+    joinedLayers?: readonly number[],
+    memory = new KvMemory(joinedLayers !== undefined),
+  ) {
     this.shape = shape
     this.rows = rows
     this.capacity = capacity
     this.joinedLayers = joinedLayers
+    this.memory = memory
     const size = rows * shape.kvHeads * capacity * shape.headSize
-    this.joined = (joinedLayers ?? []).map((layers) => new Uint16Array(2 * layers * size))
+    this.joined = (joinedLayers ?? []).map(
+      (layers) => memory.take(2 * layers * size) as Uint16Array,
+    )
     this.floats = Array.from(
       { length: joinedLayers ? 0 : 2 * shape.layers },
-      () => new Float32Array(size),
+      () => memory.take(size) as Float32Array,
     )
     const halves = this.joined.flatMap((all) =>
       Array.from({ length: all.length / size }, (_, i) => all.subarray(i * size, (i + 1) * size)),
@@ -73,10 +120,12 @@ export class KvBank implements KvStore {
   }
 
   another(rows: number, capacity: number): KvBank {
-    return new KvBank(this.shape, rows, capacity, this.joinedLayers)
+    return new KvBank(this.shape, rows, capacity, this.joinedLayers, this.memory)
   }
 
-  release(): void {}
+  release(): void {
+    for (const array of [...this.joined, ...this.floats]) this.memory.giveBack(array)
+  }
 
   rowsFrom(
     first: number,
@@ -135,24 +184,21 @@ export class KvBank implements KvStore {
   ): boolean {
     const { kvHeads, headSize } = this.shape
     const width = kvHeads * headSize
-    const halves = this.joinedLayers !== undefined
-    let check = 0
+    let allFinite = true
     for (const [i, array] of this.arrays.entries()) {
-      let at = (i * rows + index) * count * width
+      let from = (i * rows + index) * count * width
       for (let token = 0; token < keep; token++)
-        for (let head = 0; head < kvHeads; head++) {
-          const start = this.start(row, head) + (first + token) * headSize
-          for (let j = 0; j < headSize; j++) {
-            const value = fresh[at++]!
-            // stays 0 unless a value is infinite or NaN
-            check += halves ? Number((value & 0x7c00) === 0x7c00) : value * 0
-            array[start + j] = value
-          }
+        for (let head = 0; head < kvHeads; head++, from += headSize) {
+          const to = this.start(row, head) + (first + token) * headSize
+          const isSound =
+            fresh instanceof Uint16Array
+              ? copyHalves(array as Uint16Array, to, fresh, from, headSize)
+              : copyFloats(array as Float32Array, to, fresh, from, headSize)
+          allFinite &&= isSound
         }
     }
-    if (check === 0) return true
-    this.clear(row)
-    return false
+    if (!allFinite) this.clear(row)
+    return allFinite
   }
 
   clear(row: number): void {

@@ -73,7 +73,7 @@ class Probe {
 
   async readAll(): Promise<void> {
     const output = await this.forward([0], tokens)
-    this.whole = output.fresh
+    this.whole = output.fresh.slice()
     this.wanted = this.bitsOf(output, tokens)
   }
 

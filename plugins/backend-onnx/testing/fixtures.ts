@@ -136,7 +136,7 @@ export const walkerOf = (
       pastLens[row]! += count
     }
     const size = session.shape.vocabulary
-    return ids.map((_, i) => logits.subarray(i * size, (i + 1) * size))
+    return ids.map((_, i) => logits.slice(i * size, (i + 1) * size))
   }
   return { step, pastLens }
 }

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest"
+import { AutomatonConstraints } from "./testing/automaton.ts"
+import { openFakeModel } from "./testing/fake-model.ts"
+
+test("a sequence that is cancelled while another group is computed is left out", async () => {
+  const [long, tokens] = [6_000, ["a", "b"]]
+  let isLongDecoded = false
+  let isCancelled = false
+  const late: number[] = []
+  const model = openFakeModel({
+    tokens,
+    endTokens: [],
+    constraints: new AutomatonConstraints(tokens, new Set()),
+    speculation: false,
+    logits: (_token, at) => {
+      if (at >= long) {
+        if (isCancelled) late.push(at)
+        isLongDecoded = true
+      } else if (isLongDecoded && !isCancelled) {
+        isCancelled = true
+        model.cancel(1)
+      }
+      return [0, 1]
+    },
+  })
+  const short = model.ask({ promptIds: Int32Array.of(0, 1, 0), maxTokens: 300 })
+  void model.ask({ promptIds: new Int32Array(long), maxTokens: 300 })
+  expect(await short).toMatchObject({ end: "done", tokens: 300 })
+  expect(isCancelled).toBe(true)
+  expect(late).toEqual([])
+})
