@@ -58,15 +58,19 @@ const runOnce = (
   return idempotently(only, replayOf(deps, endpoint, input, caller, prepared), work)
 }
 
-const answer = (deps: CallPathDeps, endpoint: Endpoint, input: CallInput, meter: Meter) =>
-  Effect.gen(function* () {
-    const { caller } = input
-    const prepared = yield* prepare(deps, endpoint, input, meter)
-    if (!caller || endpoint.access === "public") return yield* unpaid(deps, prepared)
-    if (input.dryRun && endpoint.access === "key")
-      return yield* dryRun(deps, endpoint, input, caller, prepared)
-    return yield* runOnce(deps, endpoint, input, caller, prepared)
-  })
+const answer = Effect.fnUntraced(function* (
+  deps: CallPathDeps,
+  endpoint: Endpoint,
+  input: CallInput,
+  meter: Meter,
+) {
+  const { caller } = input
+  const prepared = yield* prepare(deps, endpoint, input, meter)
+  if (!caller || endpoint.access === "public") return yield* unpaid(deps, prepared)
+  if (input.dryRun && endpoint.access === "key")
+    return yield* dryRun(deps, endpoint, input, caller, prepared)
+  return yield* runOnce(deps, endpoint, input, caller, prepared)
+})
 
 export const makeCallPath = (deps: CallPathDeps): CallPath => {
   const masked = maskInternalErrors(deps.log)

@@ -114,50 +114,49 @@ const timedAdmission = (
   })
 
 /** Admits, runs and settles. The Scope's end settles a call that was cut. */
-export const paid = (
+export const paid = Effect.fnUntraced(function* (
   deps: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,
   prepared: Prepared,
-): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { call, plan } = prepared
-    const { serverTiming: timing } = prepared.meter
-    const { settle, note, cost, isOpen } = makeSettling(deps, prepared)
-    const settleCut = settle(clientGone).pipe(
-      Effect.catchCause((cause) =>
-        Effect.sync(() =>
-          deps.log.error("ledger.settlement_failed", "settlement failed", {
-            call_id: call.id,
-            cause: Cause.pretty(cause),
-          }),
-        ),
+): Effect.fn.Return<Answer, ApiError | PortError, Scope.Scope> {
+  const { call, plan } = prepared
+  const { serverTiming: timing } = prepared.meter
+  const { settle, note, cost, isOpen } = makeSettling(deps, prepared)
+  const settleCut = settle(clientGone).pipe(
+    Effect.catchCause((cause) =>
+      Effect.sync(() =>
+        deps.log.error("ledger.settlement_failed", "settlement failed", {
+          call_id: call.id,
+          cause: Cause.pretty(cause),
+        }),
       ),
+    ),
+  )
+  const rate = yield* Effect.acquireRelease(
+    timedAdmission(deps, endpoint, input, caller, prepared),
+    () => (isOpen() ? settleCut : Effect.void),
+  )
+  const reply = yield* runPlan(deps.log, plan).pipe(
+    Effect.onError(note),
+    Effect.mapError((error) =>
+      withErrorHeaders(error, { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate) }),
+    ),
+  )
+  if ("events" in reply) {
+    const settled = Stream.drain(
+      Stream.fromEffect(maskInternalErrors(deps.log)(settle(reply.status))),
     )
-    const rate = yield* Effect.acquireRelease(
-      timedAdmission(deps, endpoint, input, caller, prepared),
-      () => (isOpen() ? settleCut : Effect.void),
-    )
-    const reply = yield* runPlan(deps.log, plan).pipe(
-      Effect.onError(note),
-      Effect.mapError((error) =>
-        withErrorHeaders(error, { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate) }),
-      ),
-    )
-    if ("events" in reply) {
-      const settled = Stream.drain(
-        Stream.fromEffect(maskInternalErrors(deps.log)(settle(reply.status))),
-      )
-      const events = reply.events.pipe(Stream.onError(note), Stream.concat(settled))
-      const streamed = withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined))
-      return { reply: streamed, cost, timing }
-    }
-    // whether the money moved is not known then, so no cost is named
-    yield* maskInternalErrors(deps.log)(settle(reply.status)).pipe(
-      Effect.mapError((error) =>
-        withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) }),
-      ),
-    )
-    return { reply: withHeaders(reply, callHeaders(prepared, rate, cost())), cost, timing }
-  })
+    const events = reply.events.pipe(Stream.onError(note), Stream.concat(settled))
+    const streamed = withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined))
+    return { reply: streamed, cost, timing }
+  }
+  // whether the money moved is not known then, so no cost is named
+  yield* maskInternalErrors(deps.log)(settle(reply.status)).pipe(
+    Effect.mapError((error) =>
+      withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) }),
+    ),
+  )
+  return { reply: withHeaders(reply, callHeaders(prepared, rate, cost())), cost, timing }
+})

@@ -97,34 +97,33 @@ const reaches = (
       )
 }
 
-export const prepare = (
+export const prepare = Effect.fnUntraced(function* (
   deps: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   meter: Meter,
-): Effect.Effect<Prepared, ApiError> =>
-  Effect.gen(function* () {
-    const startedMs = deps.clock.monotonicMs()
-    yield* authorize(endpoint, input.caller)
-    const refusal = endpoint.refuses?.(input.body)
-    if (refusal) return yield* refusal
-    const body =
-      typeof endpoint.body === "string" ? input.body : yield* decodeBody(endpoint.body, input.body)
-    const query = endpoint.query ? yield* decodeQuery(endpoint.query, input.query ?? {}) : {}
-    const deadlineMs = deps.clock.nowMs() + deps.timeoutMs
-    let holdMicros: Micros | undefined
-    const call = makeCall(deps, input, body, query, meter, deadlineMs, () => holdMicros)
-    const plan = yield* endpoint.plan(call)
-    const models = Object.keys(plan.bound)
-    yield* reaches(input.caller, models)
-    holdMicros = worstCostOf(deps.catalogue.price, plan.bound, factorOf(input))
-    meter.time("plan", deps.clock.monotonicMs() - startedMs)
-    return {
-      call,
-      plan,
-      meter,
-      deadlineMs,
-      holdMicros,
-      prices: priceTag(deps.catalogue.price, models, factorOf(input)),
-    }
-  })
+): Effect.fn.Return<Prepared, ApiError> {
+  const startedMs = deps.clock.monotonicMs()
+  yield* authorize(endpoint, input.caller)
+  const refusal = endpoint.refuses?.(input.body)
+  if (refusal) return yield* refusal
+  const body =
+    typeof endpoint.body === "string" ? input.body : yield* decodeBody(endpoint.body, input.body)
+  const query = endpoint.query ? yield* decodeQuery(endpoint.query, input.query ?? {}) : {}
+  const deadlineMs = deps.clock.nowMs() + deps.timeoutMs
+  let holdMicros: Micros | undefined
+  const call = makeCall(deps, input, body, query, meter, deadlineMs, () => holdMicros)
+  const plan = yield* endpoint.plan(call)
+  const models = Object.keys(plan.bound)
+  yield* reaches(input.caller, models)
+  holdMicros = worstCostOf(deps.catalogue.price, plan.bound, factorOf(input))
+  meter.time("plan", deps.clock.monotonicMs() - startedMs)
+  return {
+    call,
+    plan,
+    meter,
+    deadlineMs,
+    holdMicros,
+    prices: priceTag(deps.catalogue.price, models, factorOf(input)),
+  }
+})

@@ -23,28 +23,27 @@ const releaseHold = (deps: CallPathDeps, prepared: Prepared, cause: Cause.Cause<
 }
 
 /** Admits and runs a call, and leaves its settlement to the caller. */
-export const runUnsettled = (
+export const runUnsettled = Effect.fnUntraced(function* (
   deps: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
-): Effect.Effect<
+): Effect.fn.Return<
   { readonly reply: Reply; readonly settlement: Settlement },
   ApiError | PortError
-> =>
-  Effect.gen(function* () {
-    const { caller } = input
-    if (!caller) return yield* apiError("authentication_error")
-    const prepared = yield* prepare(deps, endpoint, input, makeMeter(deps.clock))
-    return yield* Effect.acquireUseRelease(
-      admission(deps, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
-      () =>
-        Effect.scoped(runPlan(deps.log, prepared.plan)).pipe(
-          Effect.flatMap(notStreamed),
-          Effect.map((reply) => ({
-            reply,
-            settlement: settlementOf(prepared, undefined, reply.status),
-          })),
-        ),
-      (_, exit) => (Exit.isSuccess(exit) ? Effect.void : releaseHold(deps, prepared, exit.cause)),
-    )
-  })
+> {
+  const { caller } = input
+  if (!caller) return yield* apiError("authentication_error")
+  const prepared = yield* prepare(deps, endpoint, input, makeMeter(deps.clock))
+  return yield* Effect.acquireUseRelease(
+    admission(deps, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
+    () =>
+      Effect.scoped(runPlan(deps.log, prepared.plan)).pipe(
+        Effect.flatMap(notStreamed),
+        Effect.map((reply) => ({
+          reply,
+          settlement: settlementOf(prepared, undefined, reply.status),
+        })),
+      ),
+    (_, exit) => (Exit.isSuccess(exit) ? Effect.void : releaseHold(deps, prepared, exit.cause)),
+  )
+})

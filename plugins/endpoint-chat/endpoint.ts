@@ -47,20 +47,19 @@ export interface ChatEndpointDeps {
 
 type Events = Stream.Stream<ChatEvent, ApiError>
 
-const whole = (
+const whole = Effect.fnUntraced(function* (
   call: Call<ChatBody>,
   metered: ModelId,
   heading: Heading,
   events: Events,
-): Effect.Effect<Reply, ApiError> =>
-  Effect.gen(function* () {
-    const all = yield* Stream.runCollect(events)
-    const usage = usageNow(call, metered, heading)
-    const json = toCompletion(heading, call.body.n ?? 1, all, usage)
-    if (!json) return yield* apiError("backend_error", "The model stopped without an end.")
-    call.context.note?.(answerEvidence(json as Json))
-    return { status: 200, json }
-  })
+): Effect.fn.Return<Reply, ApiError> {
+  const all = yield* Stream.runCollect(events)
+  const usage = usageNow(call, metered, heading)
+  const json = toCompletion(heading, call.body.n ?? 1, all, usage)
+  if (!json) return yield* apiError("backend_error", "The model stopped without an end.")
+  call.context.note?.(answerEvidence(json as Json))
+  return { status: 200, json }
+})
 
 const streamed = (
   call: Call<ChatBody>,
@@ -91,39 +90,41 @@ const counting = (context: ModelContext, pictures: number): ModelContext =>
         meter: (model, soFar) => context.meter(model, { ...soFar, images: pictures }),
       }
 
-const plan = (deps: ChatEndpointDeps, call: Call<ChatBody>): Effect.Effect<Plan, ApiError> =>
-  Effect.gen(function* () {
-    const { catalogue, clock, ids } = deps
-    const { body } = call
-    const entry = yield* catalogue.require("chat", body.model)
-    const adapter = yield* adapterOf(body, entry)
-    yield* checkMaxTokens(body, entry)
-    const loaded = yield* catalogue.open("chat", entry.id)
-    yield* checkCapabilities(body, entry, loaded)
-    const placed = mediaIn(body)
-    yield* refuseMedia(catalogue, entry, placed)
-    const maxTokens = yield* maxTokensOf(body, entry, catalogue.served(entry))
-    const media = yield* readMedia(deps, placed)
-    const pictures = picturesIn(media)
-    const { bound, run } = yield* loaded.task
-      .plan(toRequest(body, { maxTokens, adapter, media }), counting(call.context, pictures))
-      .pipe(Effect.mapError((error) => withBlockPath(body, media, error)))
-    const answer = Effect.suspend(() => {
-      call.context.note?.(requestEvidence(body, entry))
-      const heading: Heading = {
-        id: ids.make("chatcmpl-"),
-        created: Math.floor(clock.nowMs() / 1000),
-        model: adapter ? adapterName(entry.id, adapter) : entry.id,
-        videoFrames: framesIn(media),
-        isOfSounds: soundsIn(media) > 0 && picturesIn(media) === 0,
-      }
-      const events = normalizeToolCalls(run, () => ids.make("call_"))
-      return body.stream === true
-        ? Effect.succeed(streamed(call, entry.id, heading, events))
-        : whole(call, entry.id, heading, events)
-    })
-    return { bound: { [entry.id]: { ...bound, images: pictures } }, run: answer }
+const plan = Effect.fnUntraced(function* (
+  deps: ChatEndpointDeps,
+  call: Call<ChatBody>,
+): Effect.fn.Return<Plan, ApiError> {
+  const { catalogue, clock, ids } = deps
+  const { body } = call
+  const entry = yield* catalogue.require("chat", body.model)
+  const adapter = yield* adapterOf(body, entry)
+  yield* checkMaxTokens(body, entry)
+  const loaded = yield* catalogue.open("chat", entry.id)
+  yield* checkCapabilities(body, entry, loaded)
+  const placed = mediaIn(body)
+  yield* refuseMedia(catalogue, entry, placed)
+  const maxTokens = yield* maxTokensOf(body, entry, catalogue.served(entry))
+  const media = yield* readMedia(deps, placed)
+  const pictures = picturesIn(media)
+  const { bound, run } = yield* loaded.task
+    .plan(toRequest(body, { maxTokens, adapter, media }), counting(call.context, pictures))
+    .pipe(Effect.mapError((error) => withBlockPath(body, media, error)))
+  const answer = Effect.suspend(() => {
+    call.context.note?.(requestEvidence(body, entry))
+    const heading: Heading = {
+      id: ids.make("chatcmpl-"),
+      created: Math.floor(clock.nowMs() / 1000),
+      model: adapter ? adapterName(entry.id, adapter) : entry.id,
+      videoFrames: framesIn(media),
+      isOfSounds: soundsIn(media) > 0 && picturesIn(media) === 0,
+    }
+    const events = normalizeToolCalls(run, () => ids.make("call_"))
+    return body.stream === true
+      ? Effect.succeed(streamed(call, entry.id, heading, events))
+      : whole(call, entry.id, heading, events)
   })
+  return { bound: { [entry.id]: { ...bound, images: pictures } }, run: answer }
+})
 
 /** More than the longest context window holds. */
 const maxTextBytes = 8 * megabyte

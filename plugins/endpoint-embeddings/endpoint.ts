@@ -7,10 +7,11 @@ import {
   megabyte,
   type Plan,
 } from "../../core/ports/endpoint.ts"
+import type { EmbedEvent } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { toReply } from "./reply-encoding.ts"
-import { namedAsSent, readItems } from "./request-decoding.ts"
+import { namedAsSent, type ReadItem, readItems } from "./request-decoding.ts"
 import { type EmbeddingsBody, EmbeddingsReply, embeddingsBody, firstImage } from "./schema.ts"
 import { defaultMaxInputs } from "./settings.ts"
 
@@ -30,34 +31,43 @@ const refuseImages = (catalogue: Catalogue, entry: ModelEntry, { input }: Embedd
       })
 }
 
-const plan = (
+const answerOf = Effect.fnUntraced(function* (
+  call: Call<EmbeddingsBody>,
+  model: string,
+  space: string,
+  items: readonly ReadItem[],
+  run: Stream.Stream<EmbedEvent, ApiError>,
+) {
+  const events = yield* Stream.runCollect(run)
+  return {
+    status: 200,
+    headers: { "x-embedding-space": space },
+    json: yield* toReply(call, model, items, events),
+  }
+})
+
+const plan = Effect.fnUntraced(function* (
   { catalogue }: EmbeddingsEndpointDeps,
   call: Call<EmbeddingsBody>,
-): Effect.Effect<Plan, ApiError> =>
-  Effect.gen(function* () {
-    const { body, context } = call
-    const entry = yield* catalogue.require("embed", body.model)
-    const items = yield* readItems(body)
-    const { task, embeddingSpace = entry.id } = yield* catalogue.open("embed", entry.id)
-    yield* refuseImages(catalogue, entry, body)
-    const request = {
-      items: items.map((item) => item.part),
-      truncate: body.truncate ?? "END",
-      ...(body.instruction && { instruction: body.instruction }),
-    }
-    const { bound, run } = yield* Effect.mapError(task.plan(request, context), (error) =>
-      namedAsSent(body.input, error),
-    )
-    const answer = Effect.gen(function* () {
-      const events = yield* Stream.runCollect(run)
-      return {
-        status: 200,
-        headers: { "x-embedding-space": embeddingSpace },
-        json: yield* toReply(call, entry.id, items, events),
-      }
-    })
-    return { bound: { [entry.id]: bound }, run: answer }
-  })
+): Effect.fn.Return<Plan, ApiError> {
+  const { body, context } = call
+  const entry = yield* catalogue.require("embed", body.model)
+  const items = yield* readItems(body)
+  const { task, embeddingSpace = entry.id } = yield* catalogue.open("embed", entry.id)
+  yield* refuseImages(catalogue, entry, body)
+  const request = {
+    items: items.map((item) => item.part),
+    truncate: body.truncate ?? "END",
+    ...(body.instruction && { instruction: body.instruction }),
+  }
+  const { bound, run } = yield* Effect.mapError(task.plan(request, context), (error) =>
+    namedAsSent(body.input, error),
+  )
+  return {
+    bound: { [entry.id]: bound },
+    run: answerOf(call, entry.id, embeddingSpace, items, run),
+  }
+})
 
 export const makeEmbeddingsEndpoint = (deps: EmbeddingsEndpointDeps) =>
   defineEndpoint<EmbeddingsBody>({

@@ -58,31 +58,30 @@ const toUsage = (
 }
 
 /** Returns the reply in the order of the input, whatever the order of the events. */
-export const toReply = (
+export const toReply = Effect.fnUntraced(function* (
   call: Call<EmbeddingsBody>,
   model: string,
   items: readonly ReadItem[],
   events: readonly EmbedEvent[],
-): Effect.Effect<EmbeddingsReply, ApiError> =>
-  Effect.gen(function* () {
-    const byIndex = new Map(events.map((event) => [event.index, event]))
-    const data: Data[] = []
-    for (const [index, item] of items.entries()) {
-      const event = byIndex.get(index)
-      if (!event) return yield* apiError("backend_error", "The model did not embed every item.")
-      const { length } = event.vector
-      if ((call.body.dimensions ?? 1) > length)
-        return yield* apiError(
-          "invalid_request_error",
-          `dimensions: the vectors of '${model}' have ${length} numbers`,
-          { param: "dimensions" },
-        )
-      data.push(toData(call.body, item, event))
-    }
-    return {
-      object: "list",
-      data,
-      model,
-      usage: toUsage(call, model, items, [...byIndex.values()]),
-    }
-  })
+): Effect.fn.Return<EmbeddingsReply, ApiError> {
+  const byIndex = new Map(events.map((event) => [event.index, event]))
+  const data: Data[] = []
+  for (const [index, item] of items.entries()) {
+    const event = byIndex.get(index)
+    if (!event) return yield* apiError("backend_error", "The model did not embed every item.")
+    const { length } = event.vector
+    if ((call.body.dimensions ?? 1) > length)
+      return yield* apiError(
+        "invalid_request_error",
+        `dimensions: the vectors of '${model}' have ${length} numbers`,
+        { param: "dimensions" },
+      )
+    data.push(toData(call.body, item, event))
+  }
+  return {
+    object: "list",
+    data,
+    model,
+    usage: toUsage(call, model, items, [...byIndex.values()]),
+  }
+})

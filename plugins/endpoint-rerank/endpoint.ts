@@ -69,21 +69,29 @@ const checkFields = ({ rank_fields }: RerankBody): Effect.Effect<void, ApiError>
         ),
       )
 
-const plan = (deps: RerankEndpointDeps, call: Call<RerankBody>): Effect.Effect<Plan, ApiError> =>
-  Effect.gen(function* () {
-    const { body, context } = call
-    const entry = yield* deps.catalogue.require("rerank", body.model)
-    const { task } = yield* deps.catalogue.open("rerank", entry.id)
-    yield* checkFields(body)
-    const { bound, run } = yield* task.plan(toRequest(body), context)
-    const answer = Effect.gen(function* () {
-      const events = yield* Stream.runCollect(run)
-      if (new Set(events.map((event) => event.index)).size !== body.documents.length)
-        return yield* apiError("backend_error", "The model did not score every document.")
-      return { status: 200, json: toReply(deps, call, entry.id, events) }
-    })
-    return { bound: { [entry.id]: bound }, run: answer }
-  })
+const answerOf = Effect.fnUntraced(function* (
+  deps: RerankEndpointDeps,
+  call: Call<RerankBody>,
+  model: string,
+  run: Stream.Stream<RerankEvent, ApiError>,
+) {
+  const events = yield* Stream.runCollect(run)
+  if (new Set(events.map((event) => event.index)).size !== call.body.documents.length)
+    return yield* apiError("backend_error", "The model did not score every document.")
+  return { status: 200, json: toReply(deps, call, model, events) }
+})
+
+const plan = Effect.fnUntraced(function* (
+  deps: RerankEndpointDeps,
+  call: Call<RerankBody>,
+): Effect.fn.Return<Plan, ApiError> {
+  const { body, context } = call
+  const entry = yield* deps.catalogue.require("rerank", body.model)
+  const { task } = yield* deps.catalogue.open("rerank", entry.id)
+  yield* checkFields(body)
+  const { bound, run } = yield* task.plan(toRequest(body), context)
+  return { bound: { [entry.id]: bound }, run: answerOf(deps, call, entry.id, run) }
+})
 
 export const makeRerankEndpoint = (deps: RerankEndpointDeps) =>
   defineEndpoint<RerankBody>({

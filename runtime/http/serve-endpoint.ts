@@ -10,7 +10,7 @@ import type { Catalogue } from "../../core/services/catalogue.ts"
 import { systemClock } from "../../core/services/clock.ts"
 import type { CallRecord, Exchange } from "./exchange.ts"
 import { type Authenticators, authenticate } from "./request/authenticate.ts"
-import { type BodyDeps, readBody } from "./request/body.ts"
+import { type BodyDeps, type ReadBody, readBody } from "./request/body.ts"
 import { runMultipartIdempotently } from "./request/multipart-idempotency.ts"
 import { sendBytes, sendJson } from "./response/reply.ts"
 import { sendEvents } from "./response/sse.ts"
@@ -112,65 +112,77 @@ const timed = <A, E, R>(meter: Meter, stage: string, effect: Effect.Effect<A, E,
     )
   })
 
+const noBody: ReadBody = { body: undefined }
+
 const modelIn = (body: Json): string => {
   const model = (body as { readonly model?: Json } | undefined | null)?.model
   return typeof model === "string" ? model : ""
 }
 
-const answerOf = (
+/** What the body and the headers say, beside what is known of every call. */
+const readInput = Effect.fnUntraced(function* (
+  endpoint: Endpoint,
+  exchange: Exchange,
+  input: CallInput,
+  record: CallRecord,
+  deps: ServeDeps,
+): Effect.fn.Return<CallInput, ApiError, Scope.Scope> {
+  const { caller, client } = input
+  const holder = caller?.tenant.account ?? client?.address ?? ""
+  const { bodyMb } = caller?.limits ?? defaultLimits
+  const { body, digest } =
+    endpoint.body === "none"
+      ? noBody
+      : yield* timed(record.meter, "body", readBody(exchange, endpoint, { holder, bodyMb }, deps))
+  record.model = deps.catalogue.entry(modelIn(body))
+  return {
+    ...input,
+    body,
+    bodyDigest: digest,
+    idempotencyKey: yield* idempotencyKeyOf(exchange),
+    dryRun: yield* dryRunOf(exchange),
+  }
+})
+
+const answerOf = Effect.fnUntraced(function* (
   endpoint: Endpoint,
   exchange: Exchange,
   addressed: Addressed,
   deps: ServeDeps,
-): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { req, requestId } = exchange
-    const meter = makeMeter(systemClock)
-    const record: CallRecord = { meter }
-    exchange.call = record
-    const identified = callerOf(endpoint, req.headers.authorization, deps)
-    const { caller, barred } = yield* timed(meter, "auth", identified)
-    record.caller = caller
-    const client = {
-      address: deps.addressOf(req),
-      languages: req.headers["accept-language"],
-      agent: req.headers["user-agent"],
-      signature: req.headers["svc-signature"]?.toString(),
-    }
-    const input: CallInput = {
-      caller,
-      client,
-      meter,
-      body: undefined,
-      ...addressed,
-      requestId,
-      priority: "realtime",
-      priceFactor: 1,
-    }
-    const refusal = barred ?? originRefusal(exchange, endpoint, caller)
-    if (refusal) return yield* deps.callPath.run(refusing(endpoint, refusal), input)
-    const read = Effect.gen(function* () {
-      const holder = caller?.tenant.account ?? client.address
-      const { bodyMb } = caller?.limits ?? defaultLimits
-      const reading = readBody(exchange, endpoint, { holder, bodyMb }, deps)
-      const { body, digest } = endpoint.body === "none" ? {} : yield* timed(meter, "body", reading)
-      record.model = deps.catalogue.entry(modelIn(body))
-      return {
-        ...input,
-        body,
-        bodyDigest: digest,
-        idempotencyKey: yield* idempotencyKeyOf(exchange),
-        dryRun: yield* dryRunOf(exchange),
-      }
-    })
-    return yield* Effect.matchEffect(read, {
-      onFailure: (error) => deps.callPath.run(refusing(endpoint, error), input),
-      onSuccess: (whole) =>
-        isIdempotentMultipart(endpoint, whole)
-          ? runMultipartIdempotently(deps.callPath, endpoint, whole)
-          : deps.callPath.run(endpoint, whole),
-    })
+): Effect.fn.Return<Answer, ApiError | PortError, Scope.Scope> {
+  const { req, requestId } = exchange
+  const meter = makeMeter(systemClock)
+  const record: CallRecord = { meter }
+  exchange.call = record
+  const identified = callerOf(endpoint, req.headers.authorization, deps)
+  const { caller, barred } = yield* timed(meter, "auth", identified)
+  record.caller = caller
+  const client = {
+    address: deps.addressOf(req),
+    languages: req.headers["accept-language"],
+    agent: req.headers["user-agent"],
+    signature: req.headers["svc-signature"]?.toString(),
+  }
+  const input: CallInput = {
+    caller,
+    client,
+    meter,
+    body: undefined,
+    ...addressed,
+    requestId,
+    priority: "realtime",
+    priceFactor: 1,
+  }
+  const refusal = barred ?? originRefusal(exchange, endpoint, caller)
+  if (refusal) return yield* deps.callPath.run(refusing(endpoint, refusal), input)
+  return yield* Effect.matchEffect(readInput(endpoint, exchange, input, record, deps), {
+    onFailure: (error) => deps.callPath.run(refusing(endpoint, error), input),
+    onSuccess: (whole) =>
+      isIdempotentMultipart(endpoint, whole)
+        ? runMultipartIdempotently(deps.callPath, endpoint, whole)
+        : deps.callPath.run(endpoint, whole),
   })
+})
 
 const send = (
   exchange: Exchange,
@@ -190,24 +202,21 @@ const send = (
  * One call over HTTP: authenticate -> body -> the call path -> reply. However it ends, its Scope
  * closes, which settles the call.
  */
-export const serveEndpoint = (
+export const serveEndpoint = Effect.fnUntraced(function* (
   endpoint: Endpoint,
   exchange: Exchange,
   addressed: Addressed,
   deps: ServeDeps,
-): Effect.Effect<void, ApiError | PortError> =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const needsAll = endpoint.access !== "public" || endpoint.method !== "GET"
-      if (needsAll && !deps.isReady())
-        return yield* apiError(
-          "server_starting",
-          "The server is starting; /readyz says what is still loading.",
-          { retryAfterMs: 2_000 },
-        )
-      const answer = yield* answerOf(endpoint, exchange, addressed, deps)
-      exchange.isAsset = endpoint.access === "public" && "bytes" in answer.reply
-      exchange.isWatch = endpoint.access === "session" && "events" in answer.reply
-      yield* send(exchange, answer, deps)
-    }),
-  )
+): Effect.fn.Return<void, ApiError | PortError, Scope.Scope> {
+  const needsAll = endpoint.access !== "public" || endpoint.method !== "GET"
+  if (needsAll && !deps.isReady())
+    return yield* apiError(
+      "server_starting",
+      "The server is starting; /readyz says what is still loading.",
+      { retryAfterMs: 2_000 },
+    )
+  const answer = yield* answerOf(endpoint, exchange, addressed, deps)
+  exchange.isAsset = endpoint.access === "public" && "bytes" in answer.reply
+  exchange.isWatch = endpoint.access === "session" && "events" in answer.reply
+  yield* send(exchange, answer, deps)
+}, Effect.scoped)

@@ -1,6 +1,12 @@
 import { Effect } from "effect"
 import { apiError } from "../../core/errors.ts"
-import type { ChatEvent, ChatRequest, FinishReason, LoadedModel } from "../../core/ports/model.ts"
+import type {
+  ChatEvent,
+  ChatRequest,
+  FinishReason,
+  LoadedModel,
+  ModelContext,
+} from "../../core/ports/model.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
@@ -111,36 +117,38 @@ const answersOf = (
 export const fakeChatModel = (script: FakeChatScript = {}): FakeChatModel => {
   const entry = fakeEntry("chat", script.entry)
   const runs: FakeRun<ChatRequest>[] = []
-  const plan: LoadedModel<"chat">["task"]["plan"] = (request, context) =>
-    Effect.gen(function* () {
-      yield* refused(script)
-      const inputTokens = promptTokens(request)
-      const room = entry.contextTokens - inputTokens
-      if (room < 1)
-        return yield* apiError(
-          "context_length_exceeded",
-          `The prompt has ${inputTokens} tokens; the window of '${entry.id}' is ${entry.contextTokens}.`,
-          { param: "messages" },
-        )
-      const granted = { ...request, maxTokens: Math.min(request.maxTokens, room) }
-      const { answers = 1 } = request
-      const bound = usageOf({
-        inputTokens,
-        outputTokens: answers * granted.maxTokens,
-        reasoningTokens: answers * granted.maxTokens,
-      })
-      return {
-        bound,
-        run: runSteps(
-          runs,
-          entry.id,
-          script,
-          request,
-          context,
-          answersOf(stepsOf(speech(script, granted), inputTokens), answers),
-        ),
-      }
+  const plan: LoadedModel<"chat">["task"]["plan"] = Effect.fnUntraced(function* (
+    request: ChatRequest,
+    context: ModelContext,
+  ) {
+    yield* refused(script)
+    const inputTokens = promptTokens(request)
+    const room = entry.contextTokens - inputTokens
+    if (room < 1)
+      return yield* apiError(
+        "context_length_exceeded",
+        `The prompt has ${inputTokens} tokens; the window of '${entry.id}' is ${entry.contextTokens}.`,
+        { param: "messages" },
+      )
+    const granted = { ...request, maxTokens: Math.min(request.maxTokens, room) }
+    const { answers = 1 } = request
+    const bound = usageOf({
+      inputTokens,
+      outputTokens: answers * granted.maxTokens,
+      reasoningTokens: answers * granted.maxTokens,
     })
+    return {
+      bound,
+      run: runSteps(
+        runs,
+        entry.id,
+        script,
+        request,
+        context,
+        answersOf(stepsOf(speech(script, granted), inputTokens), answers),
+      ),
+    }
+  })
   return {
     entry,
     runs,

@@ -1,7 +1,13 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
-import type { EmbedEvent, EmbedItem, EmbedRequest, LoadedModel } from "../../core/ports/model.ts"
+import type {
+  EmbedEvent,
+  EmbedItem,
+  EmbedRequest,
+  LoadedModel,
+  ModelContext,
+} from "../../core/ports/model.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
@@ -133,18 +139,20 @@ const stepsOf = (
 export const fakeEmbedModel = (script: FakeEmbedScript = {}): FakeEmbedModel => {
   const entry = fakeEntry("embed", script.entry)
   const runs: FakeRun<EmbedRequest>[] = []
-  const plan: LoadedModel<"embed">["task"]["plan"] = (request, context) =>
-    Effect.gen(function* () {
-      yield* refused(script)
-      const items = yield* Effect.forEach(request.items, (part, index) =>
-        readItem(entry, request, part, index),
-      )
-      const steps = stepsOf(items, script)
-      return {
-        bound: steps.at(-1)?.usage ?? usageOf({}),
-        run: runSteps(runs, entry.id, script, request, context, steps),
-      }
-    })
+  const plan: LoadedModel<"embed">["task"]["plan"] = Effect.fnUntraced(function* (
+    request: EmbedRequest,
+    context: ModelContext,
+  ) {
+    yield* refused(script)
+    const items = yield* Effect.forEach(request.items, (part, index) =>
+      readItem(entry, request, part, index),
+    )
+    const steps = stepsOf(items, script)
+    return {
+      bound: steps.at(-1)?.usage ?? usageOf({}),
+      run: runSteps(runs, entry.id, script, request, context, steps),
+    }
+  })
   const embeddingSpace = script.embeddingSpace ?? "fake-words-v1"
   return {
     entry,

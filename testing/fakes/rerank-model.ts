@@ -1,6 +1,11 @@
 import { Effect } from "effect"
 import { apiError } from "../../core/errors.ts"
-import type { LoadedModel, RerankEvent, RerankRequest } from "../../core/ports/model.ts"
+import type {
+  LoadedModel,
+  ModelContext,
+  RerankEvent,
+  RerankRequest,
+} from "../../core/ports/model.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
@@ -39,29 +44,31 @@ const windowsOf = (
 export const fakeRerankModel = (script: FakeRerankScript = {}): FakeRerankModel => {
   const entry = fakeEntry("rerank", script.entry)
   const runs: FakeRun<RerankRequest>[] = []
-  const plan: LoadedModel<"rerank">["task"]["plan"] = (request, context) =>
-    Effect.gen(function* () {
-      yield* refused(script)
-      const room = entry.contextTokens - fakeTokens(request.query).length
-      if (room < 1)
-        return yield* apiError(
-          "context_length_exceeded",
-          `The query alone fills the window of ${entry.contextTokens} tokens.`,
-          { param: "query" },
-        )
-      let inputTokens = 0
-      const steps = [...request.documents.entries()].reverse().map(([index, document]) => {
-        const windows = windowsOf(document, room, request)
-        inputTokens += windows.length * (entry.contextTokens - room) + windows.flat().length
-        const scores = windows.map((window) => scoreOf(request.query, window.join("")))
-        const event: RerankEvent = { index, score: Math.max(0, ...scores) }
-        return { events: [event], usage: usageOf({ inputTokens, searchUnits: 1 }) }
-      })
-      return {
-        bound: usageOf({ inputTokens, searchUnits: 1 }),
-        run: runSteps(runs, entry.id, script, request, context, steps),
-      }
+  const plan: LoadedModel<"rerank">["task"]["plan"] = Effect.fnUntraced(function* (
+    request: RerankRequest,
+    context: ModelContext,
+  ) {
+    yield* refused(script)
+    const room = entry.contextTokens - fakeTokens(request.query).length
+    if (room < 1)
+      return yield* apiError(
+        "context_length_exceeded",
+        `The query alone fills the window of ${entry.contextTokens} tokens.`,
+        { param: "query" },
+      )
+    let inputTokens = 0
+    const steps = [...request.documents.entries()].reverse().map(([index, document]) => {
+      const windows = windowsOf(document, room, request)
+      inputTokens += windows.length * (entry.contextTokens - room) + windows.flat().length
+      const scores = windows.map((window) => scoreOf(request.query, window.join("")))
+      const event: RerankEvent = { index, score: Math.max(0, ...scores) }
+      return { events: [event], usage: usageOf({ inputTokens, searchUnits: 1 }) }
     })
+    return {
+      bound: usageOf({ inputTokens, searchUnits: 1 }),
+      run: runSteps(runs, entry.id, script, request, context, steps),
+    }
+  })
   return {
     entry,
     runs,

@@ -42,18 +42,17 @@ const wrongItem = (
 }
 
 /** Divides the items of a request; fails with the first that the model can't embed. */
-export const dividedItems = (
+export const dividedItems = Effect.fnUntraced(function* (
   { items }: EmbedRequest,
   model: Embeddable,
-): Effect.Effect<DividedItems, ApiError> =>
-  Effect.gen(function* () {
-    const texts: PlacedText[] = []
-    const images: ImageFile[] = []
-    for (const [index, item] of items.entries()) {
-      const wrong = wrongItem(item, index, model)
-      if (wrong) return yield* wrong
-      if (item.type === "media") images.push({ index, bytes: item.bytes })
-      else texts.push({ index, text: item.type === "text" ? item.text : item.ids })
-    }
-    return { texts, images }
-  })
+): Effect.fn.Return<DividedItems, ApiError> {
+  const texts: PlacedText[] = []
+  const images: ImageFile[] = []
+  for (const [index, item] of items.entries()) {
+    const wrong = wrongItem(item, index, model)
+    if (wrong) return yield* wrong
+    if (item.type === "media") images.push({ index, bytes: item.bytes })
+    else texts.push({ index, text: item.type === "text" ? item.text : item.ids })
+  }
+  return { texts, images }
+})

@@ -136,21 +136,20 @@ const rank = (error: ApiError): number =>
  * Returns the engines that accept a request; when none does, fails with the refusal of the one that
  * is likeliest to accept it soon.
  */
-const open = (
+const open = Effect.fnUntraced(function* (
   members: readonly Member[],
   request: Parameters<Encoder["availableFor"]>[0],
-): Effect.Effect<readonly Member[], ApiError> =>
-  Effect.gen(function* () {
-    const ready: Member[] = []
-    const refused: ApiError[] = []
-    for (const member of members)
-      yield* Effect.match(member.engine.availableFor(request), {
-        onSuccess: () => void ready.push(member),
-        onFailure: (error) => void refused.push(error),
-      })
-    if (ready.length) return ready
-    return yield* refused.reduce((best, other) => (rank(other) < rank(best) ? other : best))
-  })
+): Effect.fn.Return<readonly Member[], ApiError> {
+  const ready: Member[] = []
+  const refused: ApiError[] = []
+  for (const member of members)
+    yield* Effect.match(member.engine.availableFor(request), {
+      onSuccess: () => void ready.push(member),
+      onFailure: (error) => void refused.push(error),
+    })
+  if (ready.length) return ready
+  return yield* refused.reduce((best, other) => (rank(other) < rank(best) ? other : best))
+})
 
 const memberOf = (engine: Encoder): Member => ({ engine, tokens: { realtime: 0, batch: 0 } })
 

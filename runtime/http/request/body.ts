@@ -115,33 +115,32 @@ const endOf = (sink: Sink, { take }: Turns): Effect.Effect<Json, ApiError> =>
     : sink.end
 
 /** Reads up to its limit and leaves the rest in the socket; a large body waits for its turns. */
-const readInto = (
+const readInto = Effect.fnUntraced(function* (
   sink: Sink,
   source: Readable,
   limit: SizeLimit,
   reservation: Reservation,
   { turns, timings }: BodyDeps,
-): Effect.Effect<Json, ApiError> =>
-  Effect.gen(function* () {
-    let bytes = 0
-    let waitedMs = 0
-    for (;;) {
-      const isSmall = reservation.bytes <= smallBodyBytes
-      const allowedMs = timings.bodyStallMs + bytes / leastBytesPerMs - waitedMs
-      const beganMs = performance.now()
-      const chunk = yield* nextBytes(source, isSmall ? Number.POSITIVE_INFINITY : allowedMs)
-      if (!chunk) break
-      waitedMs += performance.now() - beganMs
-      bytes += chunk.length
-      if (bytes > limit.bytes) return yield* tooLarge(limit)
-      const refusal = reservation.grow(Math.max(0, bytes - reservation.bytes))
-      if (refusal) return yield* refusal
-      if (bytes > smallBodyBytes) yield* turns.take
-      const wrong = sink.push(chunk)
-      if (wrong) return yield* wrong
-    }
-    return yield* endOf(sink, turns)
-  })
+): Effect.fn.Return<Json, ApiError> {
+  let bytes = 0
+  let waitedMs = 0
+  for (;;) {
+    const isSmall = reservation.bytes <= smallBodyBytes
+    const allowedMs = timings.bodyStallMs + bytes / leastBytesPerMs - waitedMs
+    const beganMs = performance.now()
+    const chunk = yield* nextBytes(source, isSmall ? Number.POSITIVE_INFINITY : allowedMs)
+    if (!chunk) break
+    waitedMs += performance.now() - beganMs
+    bytes += chunk.length
+    if (bytes > limit.bytes) return yield* tooLarge(limit)
+    const refusal = reservation.grow(Math.max(0, bytes - reservation.bytes))
+    if (refusal) return yield* refusal
+    if (bytes > smallBodyBytes) yield* turns.take
+    const wrong = sink.push(chunk)
+    if (wrong) return yield* wrong
+  }
+  return yield* endOf(sink, turns)
+})
 
 const bufferSink = (): Sink => {
   const chunks: Buffer[] = []
@@ -191,40 +190,39 @@ const announcedBytes = (req: IncomingMessage, encoding: Encoding): number => {
 const isSmall = ({ headers }: IncomingMessage): boolean =>
   Number(headers["content-length"] ?? Number.NaN) <= smallBodyBytes
 
-const readWhole = (
+const readWhole = Effect.fnUntraced(function* (
   exchange: Exchange,
   endpoint: Endpoint,
   limit: SizeLimit,
   reservation: Reservation,
   deps: BodyDeps,
-): Effect.Effect<ReadBody, ApiError> =>
-  Effect.gen(function* () {
-    const { req } = exchange
-    const maxTextBytes = endpoint.maxTextBytes ?? limit.bytes
-    const isJson = endpoint.body !== "bytes"
-    if (isJson) yield* requireJsonType(req.headers["content-type"], endpoint)
-    const encoding = yield* encodingOf(req)
-    yield* reserve(reservation, announcedBytes(req, encoding))
-    readyForBody(exchange)
-    const json = new JsonReader({
-      bounds: endpoint.bounds ?? defaultBounds,
-      maxTextBytes,
-      tooMuchText: () => tooMuchText(maxTextBytes),
-      hashes: endpoint.creates === true && req.headers["idempotency-key"] !== undefined,
-    })
-    const sink = isJson ? json : bufferSink()
-    if (encoding === "identity" && isSmall(req)) {
-      const body = yield* readSmall(sink, req, reservation, deps.turns)
-      return { body, digest: isJson ? json.digest() : undefined }
-    }
-    const { source, close } =
-      encoding === "gzip" ? unpacked(req, limit) : { source: req, close: () => void req.pause() }
-    const body = yield* Effect.ensuring(
-      readInto(sink, source, limit, reservation, deps),
-      Effect.sync(close),
-    )
-    return { body, digest: isJson ? json.digest() : undefined }
+): Effect.fn.Return<ReadBody, ApiError> {
+  const { req } = exchange
+  const maxTextBytes = endpoint.maxTextBytes ?? limit.bytes
+  const isJson = endpoint.body !== "bytes"
+  if (isJson) yield* requireJsonType(req.headers["content-type"], endpoint)
+  const encoding = yield* encodingOf(req)
+  yield* reserve(reservation, announcedBytes(req, encoding))
+  readyForBody(exchange)
+  const json = new JsonReader({
+    bounds: endpoint.bounds ?? defaultBounds,
+    maxTextBytes,
+    tooMuchText: () => tooMuchText(maxTextBytes),
+    hashes: endpoint.creates === true && req.headers["idempotency-key"] !== undefined,
   })
+  const sink = isJson ? json : bufferSink()
+  if (encoding === "identity" && isSmall(req)) {
+    const body = yield* readSmall(sink, req, reservation, deps.turns)
+    return { body, digest: isJson ? json.digest() : undefined }
+  }
+  const { source, close } =
+    encoding === "gzip" ? unpacked(req, limit) : { source: req, close: () => void req.pause() }
+  const body = yield* Effect.ensuring(
+    readInto(sink, source, limit, reservation, deps),
+    Effect.sync(close),
+  )
+  return { body, digest: isJson ? json.digest() : undefined }
+})
 
 /**
  * The smallest of the limits of the endpoint, of the memory for bodies, and of the key. Files are no
@@ -248,28 +246,27 @@ const sizeLimitOf = (
  * length as it arrives (413) -> content (400).
  * For a form the encoding is checked before the type.
  */
-export const readBody = (
+export const readBody = Effect.fnUntraced(function* (
   exchange: Exchange,
   endpoint: Endpoint,
   sender: Sender,
   deps: BodyDeps,
-): Effect.Effect<ReadBody, ApiError, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { req } = exchange
-    if (endpoint.body === "none") return { body: undefined }
-    const isFormOnly = endpoint.body === "multipart"
-    const limit = sizeLimitOf(endpoint, sender, deps)
-    if (Number(req.headers["content-length"] ?? 0) > limit.bytes) return yield* tooLarge(limit)
-    const reservation = deps.budget.open(sender.holder)
-    // the decoded body lives as long as the call
-    yield* Effect.addFinalizer(() => Effect.sync(reservation.release))
-    const alsoForm = isForm(req) ? endpoint.readForm : undefined
-    if (!isFormOnly && !alsoForm)
-      return yield* readWhole(exchange, endpoint, limit, reservation, deps)
-    yield* requirePlainForm(req)
-    const parts = yield* readMultipart(exchange, limit.bytes, () => tooLarge(limit), deps.turns)
-    yield* reserve(reservation, formBytes)
-    if (!alsoForm) return { body: parts }
-    const hashes = endpoint.creates === true && req.headers["idempotency-key"] !== undefined
-    return yield* readFormAsJson(parts, alsoForm, reservation, hashes)
-  })
+): Effect.fn.Return<ReadBody, ApiError, Scope.Scope> {
+  const { req } = exchange
+  if (endpoint.body === "none") return { body: undefined }
+  const isFormOnly = endpoint.body === "multipart"
+  const limit = sizeLimitOf(endpoint, sender, deps)
+  if (Number(req.headers["content-length"] ?? 0) > limit.bytes) return yield* tooLarge(limit)
+  const reservation = deps.budget.open(sender.holder)
+  // the decoded body lives as long as the call
+  yield* Effect.addFinalizer(() => Effect.sync(reservation.release))
+  const alsoForm = isForm(req) ? endpoint.readForm : undefined
+  if (!isFormOnly && !alsoForm)
+    return yield* readWhole(exchange, endpoint, limit, reservation, deps)
+  yield* requirePlainForm(req)
+  const parts = yield* readMultipart(exchange, limit.bytes, () => tooLarge(limit), deps.turns)
+  yield* reserve(reservation, formBytes)
+  if (!alsoForm) return { body: parts }
+  const hashes = endpoint.creates === true && req.headers["idempotency-key"] !== undefined
+  return yield* readFormAsJson(parts, alsoForm, reservation, hashes)
+})

@@ -42,57 +42,56 @@ const canTrail = ({ req }: Exchange) => req.httpVersion === "1.1"
  * -> ended (`[DONE]`, cost as a trailer).
  * An error after that becomes the last event: see `sendError`.
  */
-export const sendEvents = (
+export const sendEvents = Effect.fnUntraced(function* (
   exchange: Exchange,
   reply: EventReply,
   answer: Answer,
   options: SseOptions,
-): Effect.Effect<void, ApiError, Scope.Scope> =>
-  Effect.gen(function* () {
-    const { req, res } = exchange
-    const ping = Effect.sync(() => {
-      if (!res.writableNeedDrain && !res.destroyed) res.write(pingFrame)
-    })
-    // in one step: the first event, `headMs` and a ping may come together
-    const ensureOpen = Effect.suspend(() => {
-      if (exchange.streaming) return Effect.void
-      if (res.destroyed) return Effect.interrupt
-      writeHead(exchange, reply.status, {
-        ...streamHeaders,
-        ...(canTrail(exchange) && { trailer: `${costTrailer}, ${timingTrailer}` }),
-        ...reply.headers,
-      })
-      exchange.streaming = true
-      return Effect.acquireRelease(
-        Effect.sync(() => options.countOpen(1)),
-        () => Effect.sync(() => options.countOpen(-1)),
-      )
-    })
-    if (req.method === "HEAD") {
-      yield* ensureOpen
-      res.end()
-      return
-    }
-    yield* Effect.sleep(options.headMs).pipe(
-      Effect.andThen(ensureOpen),
-      Effect.andThen(Effect.sync(() => res.flushHeaders())),
-      Effect.forkScoped,
-    )
-    yield* Effect.sleep(options.pingMs).pipe(
-      Effect.andThen(ensureOpen),
-      Effect.andThen(ping),
-      Effect.forever,
-      Effect.forkScoped,
-    )
-    yield* Stream.runForEachArray(reply.events, (events) =>
-      Effect.andThen(
-        ensureOpen,
-        Effect.suspend(() => write(res, events.map(frame).join(""), options.writeStallMs)),
-      ),
-    )
-    yield* ensureOpen
-    const cost = answer.cost()
-    if (cost !== undefined && canTrail(exchange))
-      res.addTrailers({ [costTrailer]: formatRupiah(cost), [timingTrailer]: answer.timing() })
-    res.end(doneFrame)
+): Effect.fn.Return<void, ApiError, Scope.Scope> {
+  const { req, res } = exchange
+  const ping = Effect.sync(() => {
+    if (!res.writableNeedDrain && !res.destroyed) res.write(pingFrame)
   })
+  // in one step: the first event, `headMs` and a ping may come together
+  const ensureOpen = Effect.suspend(() => {
+    if (exchange.streaming) return Effect.void
+    if (res.destroyed) return Effect.interrupt
+    writeHead(exchange, reply.status, {
+      ...streamHeaders,
+      ...(canTrail(exchange) && { trailer: `${costTrailer}, ${timingTrailer}` }),
+      ...reply.headers,
+    })
+    exchange.streaming = true
+    return Effect.acquireRelease(
+      Effect.sync(() => options.countOpen(1)),
+      () => Effect.sync(() => options.countOpen(-1)),
+    )
+  })
+  if (req.method === "HEAD") {
+    yield* ensureOpen
+    res.end()
+    return
+  }
+  yield* Effect.sleep(options.headMs).pipe(
+    Effect.andThen(ensureOpen),
+    Effect.andThen(Effect.sync(() => res.flushHeaders())),
+    Effect.forkScoped,
+  )
+  yield* Effect.sleep(options.pingMs).pipe(
+    Effect.andThen(ensureOpen),
+    Effect.andThen(ping),
+    Effect.forever,
+    Effect.forkScoped,
+  )
+  yield* Stream.runForEachArray(reply.events, (events) =>
+    Effect.andThen(
+      ensureOpen,
+      Effect.suspend(() => write(res, events.map(frame).join(""), options.writeStallMs)),
+    ),
+  )
+  yield* ensureOpen
+  const cost = answer.cost()
+  if (cost !== undefined && canTrail(exchange))
+    res.addTrailers({ [costTrailer]: formatRupiah(cost), [timingTrailer]: answer.timing() })
+  res.end(doneFrame)
+})
