@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type {
@@ -9,7 +9,7 @@ import type {
   ModelContext,
 } from "../../core/ports/model.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
-import { usageOf } from "../../core/usage.ts"
+import { type Usage, usageOf } from "../../core/usage.ts"
 import { type FakeModel, fakeEntry } from "./catalogue.ts"
 import {
   type FakePace,
@@ -48,17 +48,23 @@ interface Item {
 const direction = (words: readonly (string | Uint8Array)[], dimensions: number): Float32Array => {
   const vector = new Float32Array(dimensions)
   const add = (word: string | Uint8Array) => {
-    const hash = createHash("sha256").update(word).digest()
+    const digest = hash("sha256", word, "buffer")
     for (let k = 0; k < 32; k += 4) {
-      const at = hash.readUInt32LE(k) % dimensions
-      vector[at] = (vector[at] ?? 0) + (hash.readUInt8(k) % 2 === 0 ? 1 : -1)
+      const at = digest.readUInt32LE(k) % dimensions
+      vector[at] = (vector[at] ?? 0) + (digest.readUInt8(k) % 2 === 0 ? 1 : -1)
     }
   }
   for (const word of words) add(word)
-  if (vector.every((x) => x === 0)) vector[0] = 1
-  // `Math.hypot` of thousands of arguments takes longer than a whole call
-  const norm = Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0))
-  return vector.map((x) => x / norm)
+  // loops: callbacks, and `Math.hypot` of thousands of arguments, take longer than a whole call
+  let square = 0
+  for (let at = 0; at < dimensions; at++) square += vector[at]! ** 2
+  if (square === 0) {
+    vector[0] = 1
+    square = 1
+  }
+  const norm = Math.sqrt(square)
+  for (let at = 0; at < dimensions; at++) vector[at]! /= norm
+  return vector
 }
 
 const cut = (words: readonly string[], room: number, truncate: EmbedRequest["truncate"]) =>
@@ -110,9 +116,32 @@ const readItem = (
   })
 }
 
+class EmbedStep implements FakeStep<EmbedEvent> {
+  private readonly index: number
+  private readonly item: Item
+  readonly usage: Usage
+  private readonly script: FakeEmbedScript
+
+  constructor(index: number, item: Item, usage: Usage, script: FakeEmbedScript) {
+    this.index = index
+    this.item = item
+    this.usage = usage
+    this.script = script
+  }
+
+  /** Made when the step runs: a plan is cheap. */
+  get events(): readonly EmbedEvent[] {
+    const { words, truncated } = this.item
+    const { dimensions = 2048, brokenWord } = this.script
+    const vector = direction(words, dimensions)
+    if (brokenWord !== undefined && words.includes(brokenWord)) vector[0] = Number.NaN
+    return [{ index: this.index, vector, truncated }]
+  }
+}
+
 const stepsOf = (
   items: readonly Item[],
-  { dimensions = 2048, brokenWord }: FakeEmbedScript,
+  script: FakeEmbedScript,
 ): readonly FakeStep<EmbedEvent>[] => {
   let tokens = 0
   let images = 0
@@ -120,16 +149,7 @@ const stepsOf = (
   return [...items.entries()].reverse().map(([index, item]) => {
     tokens += item.tokens
     images += item.images
-    const { words, truncated } = item
-    return {
-      // made when the step runs: a plan is cheap
-      get events() {
-        const vector = direction(words, dimensions)
-        if (brokenWord !== undefined && words.includes(brokenWord)) vector[0] = Number.NaN
-        return [{ index, vector, truncated }]
-      },
-      usage: usageOf({ inputTokens: tokens, images }),
-    }
+    return new EmbedStep(index, item, usageOf({ inputTokens: tokens, images }), script)
   })
 }
 
