@@ -16,13 +16,12 @@ type Hold = Pick<AdmitRequest, "id" | "holdMicros" | "counts" | "expiresMs" | "m
 /** A call may need some time after its deadline to end and to settle. */
 const graceMs = 60_000
 
-export const holdOf = ({
-  call,
-  holdMicros,
-  prices,
-  deadlineMs,
-}: Prepared): Omit<Hold, "counts"> => ({
+export const holdOf = (
+  { call, holdMicros, prices, deadlineMs }: Prepared,
+  counts: Hold["counts"],
+): Hold => ({
   id: call.id,
+  counts,
   holdMicros,
   prices,
   model: Object.keys(prices.models)[0],
@@ -39,7 +38,7 @@ export const admission = (
   const parent = input.parent === undefined ? {} : { parent: input.parent }
   const admitted = deps
     .billing()
-    .admit({ ...hold, ...parent, caller, endpoint: endpoint.id, requestId: input.requestId })
+    .admit({ caller, endpoint: endpoint.id, requestId: input.requestId, ...hold, ...parent })
   return Effect.catchTag(admitted, "Refusal", (refusal) =>
     Effect.fail(
       withErrorHeaders(refusalError(refusal), { "x-call-id": hold.id, "x-cost-idr": "0" }),

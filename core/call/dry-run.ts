@@ -53,9 +53,8 @@ export const dryRun = (
   Effect.gen(function* () {
     const { plan, holdMicros, meter } = prepared
     const rate = yield* admission(deps, endpoint, input, caller, {
-      ...holdOf(prepared),
+      ...holdOf(prepared, "rpm"),
       holdMicros: 0n,
-      counts: "rpm",
     })
     const forecast = plan.forecast
       ? yield* plan.forecast

@@ -87,10 +87,9 @@ const makeSettling = (deps: CallPathDeps, prepared: Prepared) => {
   }
 }
 
-const withHeaders = (reply: Reply, headers: Strings): Reply => ({
-  ...reply,
-  headers: { ...headers, ...reply.headers },
-})
+// assigned: to what begins with a spread V8 adds each further member anew, on a slow way
+const withHeaders = (reply: Reply, headers: Strings): Reply =>
+  Object.assign({}, reply, { headers: Object.assign({}, headers, reply.headers) })
 
 /** Admits, and notes how long the limits and the hold took. */
 const timedAdmission = (
@@ -102,15 +101,12 @@ const timedAdmission = (
 ) =>
   Effect.suspend(() => {
     const beforeMs = deps.clock.monotonicMs()
-    return Effect.map(
-      admission(deps, endpoint, input, caller, { ...holdOf(prepared), counts: "all" }),
-      (rate) => {
-        const { holdMs = 0 } = rate
-        prepared.meter.time("limits", Math.max(0, deps.clock.monotonicMs() - beforeMs - holdMs))
-        prepared.meter.time("hold", holdMs)
-        return rate
-      },
-    )
+    return Effect.map(admission(deps, endpoint, input, caller, holdOf(prepared, "all")), (rate) => {
+      const { holdMs = 0 } = rate
+      prepared.meter.time("limits", Math.max(0, deps.clock.monotonicMs() - beforeMs - holdMs))
+      prepared.meter.time("hold", holdMs)
+      return rate
+    })
   })
 
 /** Admits, runs and settles. The Scope's end settles a call that was cut. */

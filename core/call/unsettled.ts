@@ -35,7 +35,7 @@ export const runUnsettled = Effect.fnUntraced(function* (
   if (!caller) return yield* apiError("authentication_error")
   const prepared = yield* prepare(deps, endpoint, input, makeMeter(deps.clock))
   return yield* Effect.acquireUseRelease(
-    admission(deps, endpoint, input, caller, { ...holdOf(prepared), counts: "money" }),
+    admission(deps, endpoint, input, caller, holdOf(prepared, "money")),
     () =>
       Effect.scoped(runPlan(deps.log, prepared.plan)).pipe(
         Effect.flatMap(notStreamed),

@@ -42,12 +42,12 @@ const once: ReadonlySet<string> = new Set(["host", "authorization"])
 
 /** The header that came more than once and must not. */
 const repeatedHeader = (rawHeaders: readonly string[]): string | undefined => {
-  const seen = new Set<string>()
+  const seen: string[] = []
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()
     if (!once.has(name)) continue
-    if (seen.has(name)) return name
-    seen.add(name)
+    if (seen.includes(name)) return name
+    seen.push(name)
   }
   return undefined
 }
@@ -93,13 +93,13 @@ export const makeApp = (deps: AppDeps): RequestListener => {
     cors.open(exchange)
     if (drainer.isDraining) res.shouldKeepAlive = false
     const finish = observer.watch(exchange)
-    inFlight.begin(exchange)
+    const link = inFlight.begin(exchange)
     // a call that was cut is settled after its response is closed
     let parts = 2
     const end = () => {
       if (--parts > 0) return
       finish()
-      inFlight.end(exchange)
+      inFlight.end(link)
     }
     exchange.onClose(end)
     void serve(exchange).then(end)

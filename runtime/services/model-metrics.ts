@@ -248,16 +248,17 @@ export const makeModelMetrics = (
   readEngines(metrics, catalogue)
   const watchOf = (model_name: string) => (context: ModelContext) => {
     const of: Labels = { model_name, priority: context.priority }
+    let count: ReturnType<typeof usage.begin> | undefined
     const listener: RequestListener = {
       moved: (from, to) => {
         if (from) meters[from].add(-1, of)
-        else usage.begin(watch, of)
+        else count = usage.begin(watch, of)
         if (to) meters[to].add(1, of)
       },
       ended: (request) => {
-        usage.end(watch)
+        if (count) usage.end(count)
         for (const finished_reason of request.reasons)
-          meters.ended.add(1, { ...of, finished_reason })
+          meters.ended.add(1, { model_name, priority: context.priority, finished_reason })
         observeTimes(meters, of, request)
       },
     }

@@ -1,6 +1,7 @@
 import type { Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Effect } from "effect"
+import { LinkedList } from "../../services/linked-list.ts"
 import type { InFlight } from "./in-flight.ts"
 
 /** How long new requests are refused before no connection is accepted any more. */
@@ -32,10 +33,10 @@ export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number
   let draining = false
   let isRefusing = false
   let isClosed = false
-  const sockets = new Set<Socket>()
+  const sockets = new LinkedList<Socket>()
   server.on("connection", (socket) => {
-    sockets.add(socket)
-    socket.once("close", () => sockets.delete(socket))
+    const link = sockets.add(socket)
+    socket.once("close", () => sockets.remove(link))
   })
   /** Closes a connection whose last reply still announced keep-alive. */
   const closeAfter = (res: ServerResponse) =>
@@ -52,12 +53,12 @@ export const makeDrainer = (server: Server, inFlight: InFlight, settleMs: number
     isRefusing = false
     server.close()
     for (const { res } of inFlight.all()) closeAfter(res)
-    for (const exchange of [...inFlight.all()]) if (exchange.isWatch) exchange.abort("draining")
+    for (const exchange of inFlight.all()) if (exchange.isWatch) exchange.abort("draining")
     server.closeIdleConnections()
   })
   /** Node does not count a connection that has sent nothing as idle. */
   const closeSilent = () => {
-    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of sockets.values()) if (socket.bytesRead === 0) socket.destroy()
   }
   const within = (ms: number) => inFlight.empty.pipe(Effect.timeoutOption(ms))
   return {

@@ -1,13 +1,14 @@
 import type { Socket } from "node:net"
 import { Effect } from "effect"
+import { type Link, LinkedList } from "../../services/linked-list.ts"
 import type { AbortReason, Exchange } from "../exchange.ts"
 
 /** The requests that are being served, each until its reply is complete and its call is settled. */
 export interface InFlight {
   readonly size: number
-  begin(exchange: Exchange): void
-  end(exchange: Exchange): void
-  all(): Iterable<Exchange>
+  begin(exchange: Exchange): Link<Exchange>
+  end(link: Link<Exchange>): void
+  all(): readonly Exchange[]
   /** The pipelined requests of a connection that have no complete reply yet, in order. */
   owedBy(socket: Socket): readonly Exchange[]
   abortAll(reason: AbortReason): void
@@ -16,22 +17,22 @@ export interface InFlight {
 }
 
 export const makeInFlight = (): InFlight => {
-  const open = new Set<Exchange>()
+  const open = new LinkedList<Exchange>()
   const waiters = new Set<() => void>()
   return {
     get size() {
       return open.size
     },
-    begin: (exchange) => void open.add(exchange),
-    end: (exchange) => {
-      open.delete(exchange)
+    begin: (exchange) => open.add(exchange),
+    end: (link) => {
+      open.remove(link)
       if (open.size === 0) for (const wake of waiters) wake()
     },
-    all: () => open,
+    all: () => open.values(),
     owedBy: (socket) =>
-      [...open].filter(({ req, res }) => req.socket === socket && !res.writableEnded),
+      open.values().filter(({ req, res }) => req.socket === socket && !res.writableEnded),
     abortAll: (reason) => {
-      for (const exchange of [...open]) exchange.abort(reason)
+      for (const exchange of open.values()) exchange.abort(reason)
     },
     empty: Effect.callback<void>((resume) => {
       if (open.size === 0) return resume(Effect.void)

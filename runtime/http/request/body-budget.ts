@@ -10,9 +10,12 @@ export interface BodyMemory {
   readonly maxBufferedBytesPerAccount: number
 }
 
-/** The memory of one body. */
+/**
+ * The memory of one body. `bytes` is no getter: an object literal with one has a hidden class of its
+ * own each time it is made, which keeps the request until the next full collection.
+ */
 export interface Reservation {
-  readonly bytes: number
+  bytes(): number
   /** Takes more; returns the refusal where there is none. */
   grow(bytes: number): ApiError | undefined
   release(): void
@@ -69,9 +72,7 @@ export const makeBodyBudget = (
       else heldBy.delete(holder)
     }
     return {
-      get bytes() {
-        return bytes
-      },
+      bytes: () => bytes,
       grow: (more) => {
         const size = sizeOf(bytes + more)
         const added = size === sizeOf(bytes) ? more : bytes + more

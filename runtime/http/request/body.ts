@@ -125,7 +125,7 @@ const readInto = Effect.fnUntraced(function* (
   let bytes = 0
   let waitedMs = 0
   for (;;) {
-    const isSmall = reservation.bytes <= smallBodyBytes
+    const isSmall = reservation.bytes() <= smallBodyBytes
     const allowedMs = timings.bodyStallMs + bytes / leastBytesPerMs - waitedMs
     const beganMs = performance.now()
     const chunk = yield* nextBytes(source, isSmall ? Number.POSITIVE_INFINITY : allowedMs)
@@ -133,7 +133,7 @@ const readInto = Effect.fnUntraced(function* (
     waitedMs += performance.now() - beganMs
     bytes += chunk.length
     if (bytes > limit.bytes) return yield* tooLarge(limit)
-    const refusal = reservation.grow(Math.max(0, bytes - reservation.bytes))
+    const refusal = reservation.grow(Math.max(0, bytes - reservation.bytes()))
     if (refusal) return yield* refusal
     if (bytes > smallBodyBytes) yield* turns.take
     const wrong = sink.push(chunk)

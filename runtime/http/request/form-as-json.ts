@@ -15,11 +15,11 @@ const counted = (
   { parts, contentLength }: MultipartBody,
   reservation: Reservation,
 ): MultipartBody => {
-  let bytes = reservation.bytes
+  let bytes = reservation.bytes()
   const grow = (more: number): Effect.Effect<void, ApiError> =>
     Effect.suspend(() => {
       bytes += more
-      return reservation.grow(Math.max(0, bytes - reservation.bytes)) ?? Effect.void
+      return reservation.grow(Math.max(0, bytes - reservation.bytes())) ?? Effect.void
     })
   const count = (part: BodyPart): BodyPart =>
     part.kind === "field"

@@ -24,10 +24,7 @@ export const sendText = (
   if (res.headersSent || res.destroyed) return
   const unread = leavesBodyUnread(exchange)
   if (unread) res.shouldKeepAlive = false
-  writeHead(exchange, status, {
-    ...headers,
-    ...(status !== 204 && { "content-length": Buffer.byteLength(text) }),
-  })
+  writeHead(exchange, status, headers, status === 204 ? undefined : Buffer.byteLength(text))
   // a string is written in one piece with the head; bytes would be a second packet
   if (!unread || req.method === "HEAD") return void res.end(req.method === "HEAD" ? "" : text)
   res.write(text)

@@ -8,11 +8,17 @@ type Headers = Readonly<Record<string, string | number>>
  * Writes the head, with what every reply shows. In one call: Node takes headers that were set one
  * by one on a slow way.
  */
-export const writeHead = ({ res, requestId }: Exchange, status: number, headers?: Headers): void =>
+export const writeHead = (
+  { res, requestId }: Exchange,
+  status: number,
+  headers?: Headers,
+  bytes?: number,
+): void =>
   void res.writeHead(status, {
     "X-Request-ID": requestId,
     "X-Content-Type-Options": "nosniff",
     ...headers,
+    ...(bytes !== undefined && { "content-length": bytes }),
   })
 
 const drained = (res: ServerResponse): Effect.Effect<void> =>
