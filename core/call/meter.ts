@@ -50,7 +50,7 @@ export const makeMeter = (clock: Clock): Meter => {
     },
     used: () => Object.fromEntries(usage),
     note: (more) => {
-      facts = { ...facts, ...more }
+      facts = Object.assign({}, facts, more)
     },
     noted: () => facts,
     time: (stage, durationMs) => {

@@ -41,26 +41,38 @@ const unchecked = (request: AdmitRequest): AdmitRequest => ({
 export const makeLostHolds = (statements: Statements, replica: string, log: Log): LostHolds => {
   const open = new Map<string, AdmitRequest>()
 
-  const restore = (items: readonly Settlement[], nowMs: number, tx?: Transaction) =>
-    Effect.gen(function* () {
-      const missing = yield* statements.missing(
-        items.map(({ id }) => id),
-        tx,
-      )
-      const requests = missing.flatMap((id) => open.get(id) ?? []).map(unchecked)
-      if (requests.length === 0) return
-      const verdicts = yield* statements.admit(requests, replica, nowMs, tx)
-      const restored = new Set(
-        requests.filter((_, index) => !verdicts[index]?.refused).map(({ id }) => id),
-      )
-      log.warn(
-        "ledger.holds_restored",
-        "the database had lost calls in a crash; they were admitted again",
-        { calls: requests.length, restored: restored.size },
-      )
-      const settled = items.filter(({ id }) => restored.has(id))
-      yield* statements.settle(settled, nowMs, tx)
-    })
+  const restore = Effect.fnUntraced(function* (
+    items: readonly Settlement[],
+    nowMs: number,
+    tx?: Transaction,
+  ) {
+    const missing = yield* statements.missing(
+      items.map(({ id }) => id),
+      tx,
+    )
+    const requests = missing.flatMap((id) => open.get(id) ?? []).map(unchecked)
+    if (requests.length === 0) return
+    const verdicts = yield* statements.admit(requests, replica, nowMs, tx)
+    const restored = new Set(
+      requests.filter((_, index) => !verdicts[index]?.refused).map(({ id }) => id),
+    )
+    log.warn(
+      "ledger.holds_restored",
+      "the database had lost calls in a crash; they were admitted again",
+      { calls: requests.length, restored: restored.size },
+    )
+    const settled = items.filter(({ id }) => restored.has(id))
+    yield* statements.settle(settled, nowMs, tx)
+  })
+
+  const settle: LostHolds["settle"] = Effect.fnUntraced(function* (items, nowMs, tx) {
+    const closed = yield* statements.settle(items, nowMs, tx)
+    const charged = items.filter(
+      ({ id, outcome, costMicros }) => outcome === "settled" && costMicros > 0n && open.has(id),
+    )
+    if (closed < items.length && charged.length > 0) yield* restore(charged, nowMs, tx)
+    for (const { id } of items) open.delete(id)
+  })
 
   return {
     admitted: (request) => {
@@ -70,14 +82,6 @@ export const makeLostHolds = (statements: Statements, replica: string, log: Log)
       if (open.size > maxRemembered && oldest !== undefined) open.delete(oldest)
     },
     accountOf: (id) => open.get(id)?.caller.tenant.account,
-    settle: (items, nowMs, tx) =>
-      Effect.gen(function* () {
-        const closed = yield* statements.settle(items, nowMs, tx)
-        const charged = items.filter(
-          ({ id, outcome, costMicros }) => outcome === "settled" && costMicros > 0n && open.has(id),
-        )
-        if (closed < items.length && charged.length > 0) yield* restore(charged, nowMs, tx)
-        for (const { id } of items) open.delete(id)
-      }),
+    settle,
   }
 }

@@ -75,16 +75,16 @@ export type AdmissionVerdict = {
 }
 
 export const verdictOf = (row: VerdictRow, request: AdmitRequest | undefined): AdmissionVerdict => {
-  const rate = {
+  const holds = row.refusal === null && request?.counts !== "peek"
+  const rate: RateState = {
     limit: request?.caller.limits.rpm ?? 0,
     remaining: Number(row.remaining),
     resetMs: Number(row.reset_ms),
+    ...(holds && { holdMs: Number(row.hold_us) / 1000 }),
   }
-  if (row.refusal)
-    return { rate, refused: { reason: row.refusal, retryAfterMs: Number(row.retry_after_ms) } }
-  return {
-    rate: request?.counts === "peek" ? rate : { ...rate, holdMs: Number(row.hold_us) / 1000 },
-  }
+  return row.refusal === null
+    ? { rate }
+    : { rate, refused: { reason: row.refusal, retryAfterMs: Number(row.retry_after_ms) } }
 }
 
 /** Tokens of all models together, rounded up as they are priced. */

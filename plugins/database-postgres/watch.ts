@@ -87,21 +87,36 @@ const pause = (ms: number) =>
 
 interface Sent {
   sinceMs: number
+  /** Its place among the others; -1: it has ended. */
+  at: number
   readonly abandon: () => void
 }
 
-/** What was sent and has no answer yet. */
+/**
+ * What was sent and has no answer yet. A Set would leave a table behind whenever it grows or shrinks,
+ * each pointing to the next, and with them V8 would keep every statement until a full collection.
+ */
 const makeSent = () => {
-  const sent = new Set<Sent>()
+  const sent: Sent[] = []
+  const end = (one: Sent): boolean => {
+    if (one.at < 0) return false
+    const last = sent.pop()!
+    if (last !== one) {
+      sent[one.at] = last
+      last.at = one.at
+    }
+    one.at = -1
+    return true
+  }
   const olderThan = (ms: number) => {
     const nowMs = performance.now()
-    return [...sent].filter(({ sinceMs }) => nowMs - sinceMs > ms)
+    return sent.filter(({ sinceMs }) => nowMs - sinceMs > ms)
   }
   return {
     add: (abandon: () => void) => {
-      const one = { sinceMs: performance.now(), abandon }
-      sent.add(one)
-      return () => void sent.delete(one)
+      const one = { sinceMs: performance.now(), at: sent.length, abandon }
+      sent.push(one)
+      return () => void end(one)
     },
     isSlow: () => olderThan(patienceMs).length > 0,
     /** The server answers: their time begins anew. */
@@ -109,7 +124,7 @@ const makeSent = () => {
       for (const one of sent) one.sinceMs = performance.now()
     },
     abandonOld: () => {
-      for (const one of olderThan(abandonedMs)) if (sent.delete(one)) one.abandon()
+      for (const one of olderThan(abandonedMs)) if (end(one)) one.abandon()
     },
   }
 }
