@@ -43,35 +43,34 @@ const dryRunReply = (
 }
 
 /** Stops after the plan: counts as a request, holds and runs nothing. */
-export const dryRun = (
+export const dryRun = Effect.fnUntraced(function* (
   deps: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,
   prepared: Prepared,
-) =>
-  Effect.gen(function* () {
-    const { plan, holdMicros, meter } = prepared
-    const rate = yield* admission(deps, endpoint, input, caller, {
-      ...holdOf(prepared, "rpm"),
-      holdMicros: 0n,
-    })
-    const forecast = plan.forecast
-      ? yield* plan.forecast
-      : { bound: plan.bound, costMicros: holdMicros, wouldSucceed: true, more: {} }
-    const isCovered = yield* peek(deps, endpoint, input, caller, forecast.costMicros).pipe(
-      Effect.as(true),
-      Effect.catchTag("ApiError", () => Effect.succeed(false)),
-    )
-    const reply = dryRunReply(
-      endpoint,
-      { ...forecast, wouldSucceed: forecast.wouldSucceed && isCovered },
-      caller.limits,
-      rate,
-    )
-    return {
-      reply: { ...reply, headers: callHeaders(prepared, rate, 0n) },
-      cost: () => 0n,
-      timing: meter.serverTiming,
-    } satisfies Answer
+) {
+  const { plan, holdMicros, meter } = prepared
+  const rate = yield* admission(deps, endpoint, input, caller, {
+    ...holdOf(prepared, "rpm"),
+    holdMicros: 0n,
   })
+  const forecast = plan.forecast
+    ? yield* plan.forecast
+    : { bound: plan.bound, costMicros: holdMicros, wouldSucceed: true, more: {} }
+  const isCovered = yield* peek(deps, endpoint, input, caller, forecast.costMicros).pipe(
+    Effect.as(true),
+    Effect.catchTag("ApiError", () => Effect.succeed(false)),
+  )
+  const reply = dryRunReply(
+    endpoint,
+    { ...forecast, wouldSucceed: forecast.wouldSucceed && isCovered },
+    caller.limits,
+    rate,
+  )
+  return {
+    reply: { ...reply, headers: callHeaders(prepared, rate, 0n) },
+    cost: () => 0n,
+    timing: meter.serverTiming,
+  } satisfies Answer
+})

@@ -47,6 +47,30 @@ const noteRefused = (
   billing().noteRefused?.({ caller, endpoint: endpoint.id, model, requestId, error })
 }
 
+/** Fails with the error and what a keyed request shows of it. */
+const failKeyed = Effect.fnUntraced(function* (
+  deps: CallPathDeps,
+  endpoint: Endpoint,
+  input: CallInput,
+  caller: Caller,
+  meter: Meter,
+  error: ApiError,
+) {
+  noteRefused(deps, endpoint, input, caller, error)
+  // the refusal is what the client has to know, also where nobody can say what its key has left
+  const peeked = Effect.match(
+    maskInternalErrors(deps.log)(Effect.suspend(() => peek(deps, endpoint, input, caller))),
+    { onSuccess: rateHeaders, onFailure: (): Strings => ({}) },
+  )
+  const rate: Strings = hasRateHeaders(error) || isOutage(error) ? {} : yield* peeked
+  const number: Strings = { "x-call-id": deps.ids.call(), "x-cost-idr": "0" }
+  return yield* withErrorHeaders(error, {
+    ...(!isNumbered(error) && number),
+    ...rate,
+    "server-timing": meter.serverTiming(),
+  })
+})
+
 /**
  * What a keyed request shows however it fails: a call id, the rate headers, how long it took, and
  * that a refused one costs nothing. One that is refused before its admission counts toward no limit.
@@ -60,23 +84,7 @@ export const withKeyHeaders = <A, R>(
 ): Effect.Effect<A, ApiError, R> => {
   const { caller } = input
   if (!caller || endpoint.access !== "key") return effect
-  return effect.pipe(
-    Effect.catchTag("ApiError", (error) =>
-      Effect.gen(function* () {
-        noteRefused(deps, endpoint, input, caller, error)
-        // the refusal is what the client has to know, also where nobody can say what its key has left
-        const peeked = Effect.match(
-          maskInternalErrors(deps.log)(Effect.suspend(() => peek(deps, endpoint, input, caller))),
-          { onSuccess: rateHeaders, onFailure: (): Strings => ({}) },
-        )
-        const rate: Strings = hasRateHeaders(error) || isOutage(error) ? {} : yield* peeked
-        const number: Strings = { "x-call-id": deps.ids.call(), "x-cost-idr": "0" }
-        return yield* withErrorHeaders(error, {
-          ...(!isNumbered(error) && number),
-          ...rate,
-          "server-timing": meter.serverTiming(),
-        })
-      }),
-    ),
+  return Effect.catchTag(effect, "ApiError", (error) =>
+    failKeyed(deps, endpoint, input, caller, meter, error),
   )
 }
