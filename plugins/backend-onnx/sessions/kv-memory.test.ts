@@ -14,12 +14,12 @@ test("an array is taken again by who asks for its length", () => {
   expect([memory.take(128), memory.take(128)]).toEqual([first, second])
 })
 
-test("what waits takes 64 MB at most: those that wait longest go", () => {
+test("what waits takes 32 MB at most: those that wait longest go", () => {
   const memory = new KvMemory(false)
   const length = 3 * 2 ** 20 // floats: 12 MB
   const arrays = Array.from({ length: 6 }, () => memory.take(length))
   for (const array of arrays) memory.giveBack(array)
   const again = arrays.map(() => memory.take(length))
-  expect(again.filter((array) => arrays.includes(array))).toHaveLength(5)
+  expect(again.filter((array) => arrays.includes(array))).toHaveLength(2)
   expect(again.includes(arrays[0]!)).toBe(false)
 })

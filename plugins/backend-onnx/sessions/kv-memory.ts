@@ -1,7 +1,7 @@
 import type { KvNumbers } from "./kv-store.ts"
 
 /** What all arrays that wait for another bank may take. */
-const mostBytes = 64 * 2 ** 20
+const mostBytes = 32 * 2 ** 20
 
 /**
  * Arrays that the banks of a session have given back. New memory costs a page fault for each 4 kB, and
