@@ -29,3 +29,29 @@ test("a sequence that is cancelled while another group is computed is left out",
   expect(isCancelled).toBe(true)
   expect(late).toEqual([])
 })
+
+test("a sequence that is cancelled during a step that fails is not tried alone", async () => {
+  const tokens = ["a", "b"]
+  let isCancelled = false
+  const after: number[] = []
+  const model = openFakeModel({
+    tokens,
+    endTokens: [],
+    constraints: new AutomatonConstraints(tokens, new Set()),
+    speculation: false,
+    logits: (_token, at) => {
+      if (isCancelled) after.push(at)
+      // both are decoded: the other one is 37 tokens longer
+      else if (at === 20) {
+        isCancelled = true
+        model.cancel(1)
+        throw new Error("lost")
+      }
+      return [0, 1]
+    },
+  })
+  const short = model.ask({ promptIds: Int32Array.of(0, 1, 0), maxTokens: 40 })
+  void model.ask({ promptIds: new Int32Array(40), maxTokens: 40 })
+  expect(await short).toMatchObject({ end: "done", tokens: 40 })
+  expect(after.slice(0, 3)).toEqual([20, 21, 22])
+})

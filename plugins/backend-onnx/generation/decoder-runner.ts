@@ -160,7 +160,8 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
       )
     } catch {
       // one of the sequences may be the cause, so each is tried alone
-      for (const row of group) await this.attempt(row, done, () => this.decodeAlone(row.job))
+      for (const row of group)
+        if (!row.job.ended) await this.attempt(row, done, () => this.decodeAlone(row.job))
       return
     }
     for (const [index, row] of group.entries())
