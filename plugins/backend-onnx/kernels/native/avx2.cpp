@@ -93,7 +93,7 @@ void multiply_row(const Product& product, size_t panel, size_t group, size_t row
     const size_t at = group * kGroup * weights.blocks + b * stride + row;
     const int8_t* x = rows.levels + at * kBlock;
     for (size_t line = 0; line < weights.block_bytes(); line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(levels + 4096 + line), _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(levels + kAhead + line), _MM_HINT_T0);
     const __m256i start = _mm256_set1_epi32(Bits == 4 ? rows.starts[at] : 0);
     const auto sums = Bits == 4 ? block_sums4 : block_sums8;
     const Lanes scale = load_scales(weights, weights.scales, panel * weights.blocks + b);

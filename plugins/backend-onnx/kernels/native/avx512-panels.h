@@ -58,9 +58,6 @@ inline __mmask16 lanes_of(const Weights& weights, size_t panel) {
   return left >= kPanel ? 0xffff : static_cast<__mmask16>((1u << left) - 1);
 }
 
-// Memory is read ahead by hand: the processor's own prefetching ends at each page.
-constexpr size_t kAhead = 4096;
-
 // `Count` rows, `first` in the group, of `Panels` panels.
 template <int Bits, int Count, int Panels>
 void multiply_rows(const Product& product, size_t panel, size_t group, size_t first) {

@@ -9,6 +9,9 @@ constexpr size_t kBlock = 32;       // values that share a scale
 constexpr size_t kPanel = 16;       // outputs that stand together
 constexpr size_t kGroup = 16;       // rows of x that stand together
 
+// Bytes that memory is read ahead by, by hand: the processor's own prefetching ends at each page.
+constexpr size_t kAhead = 4096;
+
 // [panels, blocks, 16 outputs x 32 levels], as panel-blocks.ts writes it. In a block of 4 bits the
 // byte 64 g + 4 n + j has, of output n, the levels of the columns 4 g + j (low) and 16 + 4 g + j
 // (high); in one of 8 bits it has that of column 4 g + j.
