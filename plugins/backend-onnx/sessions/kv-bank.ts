@@ -1,6 +1,14 @@
 import type { DecoderSession } from "./decoder.ts"
 import { KvMemory } from "./kv-memory.ts"
-import type { FreshRow, KvBlock, KvNumbers, KvShape, KvStore, StoredRows } from "./kv-store.ts"
+import {
+  type FreshRow,
+  type KvBlock,
+  type KvNumbers,
+  type KvShape,
+  type KvStore,
+  type StoredRows,
+  zeros,
+} from "./kv-store.ts"
 
 /**
  * The capacity for a number of tokens: multiples of 128, and of larger powers of two for long
@@ -157,7 +165,7 @@ export class KvBank implements KvStore {
     const block =
       into instanceof HostBlock
         ? into
-        : new HostBlock(this.joinedLayers ? new Uint16Array(numbers) : new Float32Array(numbers))
+        : new HostBlock(zeros(this.joinedLayers !== undefined, numbers))
     let at = 0
     for (const array of this.arrays)
       for (let head = 0; head < kvHeads; head++, at += size) {

@@ -1,4 +1,4 @@
-import type { KvNumbers } from "./kv-store.ts"
+import { type KvNumbers, zeros } from "./kv-store.ts"
 
 /** What all arrays that wait for another bank may take. */
 const mostBytes = 32 * 2 ** 20
@@ -21,7 +21,7 @@ export class KvMemory {
   take(length: number): KvNumbers {
     const at = this.waiting.findLastIndex((array) => array.length === length)
     const [array] = at < 0 ? [] : this.waiting.splice(at, 1)
-    if (!array) return this.halves ? new Uint16Array(length) : new Float32Array(length)
+    if (!array) return zeros(this.halves, length)
     this.bytes -= array.byteLength
     return array
   }

@@ -1,6 +1,10 @@
 /** Floats, or halves (IEEE 754 binary16) as their bits. */
 export type KvNumbers = Float32Array | Uint16Array
 
+/** `halves`: as their bits. */
+export const zeros = (halves: boolean, length: number): KvNumbers =>
+  halves ? new Uint16Array(length) : new Float32Array(length)
+
 export interface KvShape {
   readonly layers: number
   readonly kvHeads: number

@@ -1,6 +1,6 @@
 import { Tensor } from "../onnx/runtime.ts"
 import type { ForwardPass } from "./decoder.ts"
-import type { KvNumbers, KvShape } from "./kv-store.ts"
+import { type KvNumbers, type KvShape, zeros } from "./kv-store.ts"
 
 type Outputs = Readonly<Record<string, Tensor | null>>
 
@@ -18,11 +18,7 @@ export class PassOutputs {
   constructor(shape: KvShape & { readonly vocabulary: number }, halves: boolean) {
     this.shape = shape
     this.halves = halves
-    this.fresh = this.numbers(0)
-  }
-
-  private numbers(length: number): KvNumbers {
-    return this.halves ? new Uint16Array(length) : new Float32Array(length)
+    this.fresh = zeros(halves, 0)
   }
 
   /** Returns the tensors for a pass. What the last ones hold is overwritten. */
@@ -31,23 +27,16 @@ export class PassOutputs {
     const width = kvHeads * headSize
     const [logits, fresh] = [logitsAt.length * vocabulary, 2 * layers * rows * count * width]
     if (this.logits.length < logits) this.logits = new Float32Array(logits)
-    if (this.fresh.length < fresh) this.fresh = this.numbers(fresh)
+    if (this.fresh.length < fresh) this.fresh = zeros(this.halves, fresh)
     return {
       logits: logits
         ? new Tensor("float32", this.logits.subarray(0, logits), [1, logitsAt.length, vocabulary])
         : null,
-      new_kv: this.halves
-        ? new Tensor("uint16", this.fresh.subarray(0, fresh) as Uint16Array, [
-            2 * layers,
-            rows,
-            count,
-            width,
-          ])
-        : new Tensor("float32", this.fresh.subarray(0, fresh) as Float32Array, [
-            2 * layers * rows,
-            count,
-            width,
-          ]),
+      new_kv: new Tensor(
+        this.halves ? "uint16" : "float32",
+        this.fresh.subarray(0, fresh),
+        this.halves ? [2 * layers, rows, count, width] : [2 * layers * rows, count, width],
+      ),
     }
   }
 }
