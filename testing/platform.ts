@@ -98,7 +98,8 @@ export const runCli = async (
 }
 
 /**
- * Resolves when `isThere` holds for what the process printed; rejects when the process ends before.
+ * Resolves when `isThere` holds for what the process printed; rejects when the process ends before,
+ * or a model can't be opened.
  */
 const waitFor = (
   child: ChildProcess,
@@ -106,14 +107,14 @@ const waitFor = (
   isThere: () => boolean,
 ): Promise<void> =>
   new Promise((resolve, reject) => {
+    const fail = (reason: string) => reject(new Error(`${reason}\n${text.stdout}\n${text.stderr}`))
     const look = () => {
       if (isThere()) resolve()
+      else if (text.stderr.includes('"model.open_failed"')) fail("a model can't be opened")
     }
     child.stdout?.on("data", look)
     child.stderr?.on("data", look)
-    child.once("close", (code) =>
-      reject(new Error(`the server ended with ${code}\n${text.stdout}\n${text.stderr}`)),
-    )
+    child.once("close", (code) => fail(`the server ended with ${code}`))
     look()
   })
 
@@ -136,7 +137,10 @@ export const startPlatform = async (options: StartOptions = {}): Promise<Platfor
   const text = collect(child)
   await waitFor(child, text, () =>
     ready ? text.stdout.includes("All models are ready") : /listens on \S+\n/.test(text.stdout),
-  )
+  ).catch((cause) => {
+    child.kill("SIGKILL")
+    throw cause
+  })
   const stop = async (signal: NodeJS.Signals = "SIGTERM") => {
     const ended = child.exitCode ?? child.signalCode
     if (ended !== null) return ended

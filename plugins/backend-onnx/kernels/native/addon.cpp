@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <initializer_list>
 #include <link.h>
+#include <mutex>
 
 #include "onnx-runtime.h"
 #include "operators.h"
@@ -38,16 +39,34 @@ OrtStatus* add_domain(const OrtOptions* options) {
   return from<AddDomain>(original)(const_cast<OrtOptions*>(options), domain());
 }
 
+// ONNX Runtime (1.30) notes the domain in a list of the process when a session is created: it looks
+// whether the domain is there, then adds it, and fails where another thread has added it between. So
+// sessions are created one after the other until there is one.
+std::mutex until_first;
+std::atomic<bool> is_noted{false};
+
+template <typename Create>
+OrtStatus* with_domain(const OrtOptions* options, const Create& create) {
+  if (OrtStatus* failed = add_domain(options)) return failed;
+  std::unique_lock lock(until_first, std::defer_lock);
+  if (!is_noted) lock.lock();
+  OrtStatus* failed = create();
+  if (!failed) is_noted = true;
+  return failed;
+}
+
 OrtStatus* create_session(const void* env, const char* path, const OrtOptions* options,
                           void** session) {
-  if (OrtStatus* failed = add_domain(options)) return failed;
-  return from<CreateSession>(original)(env, path, options, session);
+  return with_domain(options, [&] {
+    return from<CreateSession>(original)(env, path, options, session);
+  });
 }
 
 OrtStatus* create_session_from_array(const void* env, const void* bytes, size_t length,
                                      const OrtOptions* options, void** session) {
-  if (OrtStatus* failed = add_domain(options)) return failed;
-  return from<CreateSessionFromArray>(original)(env, bytes, length, options, session);
+  return with_domain(options, [&] {
+    return from<CreateSessionFromArray>(original)(env, bytes, length, options, session);
+  });
 }
 
 // The end of the memory that a table at this address may reach to: that of its library's segment.
