@@ -2,8 +2,9 @@ import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import { DecoderWeights } from "../architectures/decoder-weights.ts"
 import { decoderConfig } from "../architectures/folder-config.ts"
 import { folderNames } from "../architectures/tensor-names.ts"
-import { decoderStates, type QueriesKeysValues } from "../onnx/decoder-layers.ts"
+import { decoderStates } from "../onnx/decoder-layers.ts"
 import type { GraphBuilder, Value } from "../onnx/graph-builder.ts"
+import { type QueriesKeysValues, turnedHeads } from "../onnx/heads.ts"
 import type { Metadata } from "../weights/gguf-metadata.ts"
 import { Unsupported } from "../weights/model-file-error.ts"
 import type { EncoderBatch, EncoderBuilding, EncoderConfig, EncoderModel } from "./encoder-model.ts"
@@ -117,15 +118,14 @@ const statesOf =
     const table = { rows: vocabulary, columns: width }
     const words = lookup(building, `${names.embedding}.weight`, table, batch.ids)
     const weights = new DecoderWeights(file, names, config, false)
-    return decoderStates(
-      { graph, config, weights, precision },
-      {
-        x: embeddingScale === 1 ? words : graph.node("Mul", [words, graph.floats(embeddingScale)]),
-        positions: graph.ints([0]),
-        attend: (layer, parts) => groupedAttention(graph, config, parts, maskFor(windows[layer])),
-        progress: () => {},
-      },
-    )
+    const decoder = { graph, config, weights, precision }
+    return decoderStates(decoder, {
+      x: embeddingScale === 1 ? words : graph.node("Mul", [words, graph.floats(embeddingScale)]),
+      positions: graph.ints([0]),
+      attend: (heads) =>
+        groupedAttention(graph, config, turnedHeads(decoder, heads), maskFor(windows[heads.layer])),
+      progress: () => {},
+    })
   }
 
 /**

@@ -4,11 +4,12 @@ import type { Building } from "./building.ts"
 import { decoderStates } from "./decoder-layers.ts"
 import { deviceAttention, deviceFrame } from "./device-attention.ts"
 import type { Value } from "./graph-builder.ts"
+import { type Heads, turnedHeads } from "./heads.ts"
 import { linear, type Precision } from "./linear.ts"
 import { declareBanks, isNative, nativeAttention } from "./native-attention.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const decoderGraphVersion = 8
+export const decoderGraphVersion = 9
 
 const declareInputs = (building: Building): void => {
   const { graph, config } = building
@@ -44,14 +45,10 @@ interface Attending {
   finish(): void
 }
 
-const inputOf = (
-  { config }: Building,
-  layer: number,
-  fresh: Parameters<Attend>[1],
-): AttentionInput => ({
-  ...fresh,
-  past: { keys: `past.${layer}.k`, values: `past.${layer}.v` },
-  window: config.windows[layer],
+const inputOf = (building: Building, heads: Heads): AttentionInput => ({
+  ...turnedHeads(building, heads),
+  past: { keys: `past.${heads.layer}.k`, values: `past.${heads.layer}.v` },
+  window: building.config.windows[heads.layer],
 })
 
 const attendOnCpu = (building: Building): Attending => {
@@ -59,9 +56,10 @@ const attendOnCpu = (building: Building): Attending => {
   const frame = attentionFrame(graph, config, "x", "past.0.k")
   const all: Value[] = []
   return {
-    layer: (layer, fresh) => {
-      all.push(fresh.keys, fresh.values)
-      return attention(graph, config, frame, inputOf(building, layer, fresh))
+    layer: (heads) => {
+      const input = inputOf(building, heads)
+      all.push(input.keys, input.values)
+      return attention(graph, config, frame, input)
     },
     finish: () => {
       const width = config.kvHeads * config.headSize
@@ -74,8 +72,8 @@ const attendByKernels = (building: Building): Attending => {
   const { graph, config } = building
   const all: Value[] = []
   return {
-    layer: (layer, parts) => {
-      const { attended, fresh } = nativeAttention(building, layer, parts)
+    layer: (heads) => {
+      const { attended, fresh } = nativeAttention(building, heads)
       all.push(fresh)
       return attended
     },
@@ -90,9 +88,9 @@ const attendOnDevice = (building: Building): Attending => {
   const { graph, config } = building
   const frame = deviceFrame(graph)
   return {
-    layer: (layer, fresh) => {
-      const present = { keys: `present.${layer}.k`, values: `present.${layer}.v` }
-      return deviceAttention(graph, config, frame, inputOf(building, layer, fresh), present)
+    layer: (heads) => {
+      const present = { keys: `present.${heads.layer}.k`, values: `present.${heads.layer}.v` }
+      return deviceAttention(graph, config, frame, inputOf(building, heads), present)
     },
     finish: () => {},
   }

@@ -3,8 +3,10 @@ import { plusAdapters } from "./adapter-inputs.ts"
 import type { Building } from "./building.ts"
 import { mixture } from "./experts.ts"
 import type { Value } from "./graph-builder.ts"
+import type { Heads } from "./heads.ts"
 import { linear } from "./linear.ts"
-import { gatedProducts, type Product, products } from "./products.ts"
+import { plainNorm } from "./norms.ts"
+import { gatedProducts, type Product, type Products, products } from "./products.ts"
 import { type RotaryTables, rotaryTables, sectioned } from "./rotary-tables.ts"
 
 /** The residual stream: `pending` is added to `sum` by the next norm, in the same fused node. */
@@ -12,11 +14,6 @@ interface Stream {
   readonly sum: Value
   readonly pending: Value | undefined
 }
-
-const plainNorm = ({ graph, config }: Building, value: Value, weights: Float32Array): Value =>
-  graph.node("SimplifiedLayerNormalization", [value, graph.floats([...weights])], {
-    attributes: { axis: -1, epsilon: { float: config.normEpsilon }, stash_type: 1 },
-  })
 
 const norm = (
   building: Building,
@@ -53,23 +50,20 @@ const project = (
   layer: number,
   parts: readonly LayerMatrix[],
   x: Value,
-): readonly Value[] => {
+): Products => {
   const matrices = parts.map((part) => building.weights.matrix(layer, part))
   return products(building, matrices, productOf(building, layer, parts, x))
 }
+
+/** The product of one matrix of a layer. */
+const projectOne = (building: Building, layer: number, part: LayerMatrix, x: Value): Value =>
+  project(building, layer, [part], x).groups[0]!
 
 /** Normalizes the output of a layer's part where the architecture does. */
 const outerNorm = (building: Building, layer: number, part: LayerNorm, value: Value): Value =>
   building.config.outerNorms
     ? plainNorm(building, value, building.weights.norm(layer, part))
     : value
-
-/** `[B, S, heads*headSize]`; queries and keys are rotated already. */
-export interface QueriesKeysValues {
-  readonly queries: Value
-  readonly keys: Value
-  readonly values: Value
-}
 
 /** How a graph runs the layers of a decoder. */
 export interface LayersInput {
@@ -81,7 +75,7 @@ export interface LayersInput {
    */
   readonly positions: Value
   /** Builds the attention of a layer, `[B, S, heads*headSize]`. */
-  attend(layer: number, parts: QueriesKeysValues): Value
+  attend(heads: Heads): Value
   /** Called before each layer, and after the last one. */
   progress(doneLayers: number): void
 }
@@ -90,33 +84,15 @@ const selfAttention = (
   building: Building,
   layer: number,
   { positions, attend }: LayersInput,
-  rotary: RotaryTables | undefined,
+  tables: RotaryTables | undefined,
   normed: Value,
 ): Value => {
-  const { graph, config, weights } = building
-  const { heads, kvHeads, headSize } = config
-  const [q, k, v] = project(building, layer, ["q", "k", "v"], normed)
-  const perHead = (value: Value, count: number, part: "queries" | "keys"): Value => {
-    if (!config.headNorms) return value
-    const apart = graph.node("Reshape", [value, graph.ints([0, 0, count, headSize])])
-    return graph.node("Reshape", [
-      plainNorm(building, apart, weights.norm(layer, part)),
-      graph.ints([0, 0, count * headSize]),
-    ])
-  }
-  const rotate = (value: Value, count: number) =>
-    rotary
-      ? graph.fused("RotaryEmbedding", [value, positions, rotary.cos, rotary.sin], {
-          num_heads: count,
-          interleaved: 0,
-          ...(rotary.dimensions < headSize && { rotary_embedding_dim: rotary.dimensions }),
-        })
-      : value
-  const keys = rotate(perHead(k!, kvHeads, "keys"), kvHeads)
-  const queries = rotate(perHead(q!, heads, "queries"), heads)
-  const attended = attend(layer, { queries, keys, values: v! })
-  const [out] = project(building, layer, ["out"], attended)
-  return outerNorm(building, layer, "afterAttention", out!)
+  const attended = attend({
+    layer,
+    products: project(building, layer, ["q", "k", "v"], normed),
+    rotation: tables && { tables, positions },
+  })
+  return outerNorm(building, layer, "afterAttention", projectOne(building, layer, "out", attended))
 }
 
 const feedForward = (building: Building, layer: number, normed: Value): Value => {
@@ -127,8 +103,7 @@ const feedForward = (building: Building, layer: number, normed: Value): Value =>
     [weights.matrix(layer, "gate"), weights.matrix(layer, "up")],
     productOf(building, layer, ["gate", "up"], normed),
   )
-  const [down] = project(building, layer, ["down"], hidden)
-  return outerNorm(building, layer, "afterFeedForward", down!)
+  return outerNorm(building, layer, "afterFeedForward", projectOne(building, layer, "down", hidden))
 }
 
 /** Builds all layers of a decoder; `seen` is given the stream before each of them. */

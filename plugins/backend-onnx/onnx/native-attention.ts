@@ -1,7 +1,7 @@
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import type { Building } from "./building.ts"
-import type { QueriesKeysValues } from "./decoder-layers.ts"
 import type { Value } from "./graph-builder.ts"
+import type { Heads } from "./heads.ts"
 
 /**
  * Layers whose keys and values are one input: few inputs cost less in each pass, and one array for
@@ -28,27 +28,51 @@ export const declareBanks = ({ graph, config }: Building): void => {
     graph.input(`past.${bank}`, "uint16", [2 * layers, "PB", config.kvHeads, "P", config.headSize])
 }
 
+/** Stands for an input that a node leaves out. */
+const absent = ""
+
+/** The weights of the norms of a layer's heads. */
+const headNorms = ({ graph, config, weights }: Building, layer: number): readonly Value[] =>
+  config.headNorms
+    ? (["queries", "keys"] as const).map((part) => graph.floats([...weights.norm(layer, part)]))
+    : []
+
 /**
  * Grouped-query attention by the native operator, which reads the cache where it is, with the same
- * promise as that of `attention`. Returns also the new keys and values, halves `[2,B,S,KV*H]`.
+ * promise as that of `attention`; it normalizes and rotates heads, too. Returns also the new keys
+ * and values, halves `[2,B,S,KV*H]`.
  */
 export const nativeAttention = (
-  { graph, config }: Building,
-  layer: number,
-  { queries, keys, values }: QueriesKeysValues,
+  building: Building,
+  { layer, products, rotation }: Heads,
 ): { readonly attended: Value; readonly fresh: Value } => {
+  const { graph, config } = building
   const [attended, fresh] = [graph.name("attended"), graph.name("fresh")]
   const window = config.windows[layer]
-  const bank = Math.floor(layer / bankLayers)
+  const [first, second = absent, third = absent] = products.groups
+  const bank = `past.${Math.floor(layer / bankLayers)}`
+  const turning = rotation
+    ? [rotation.positions, rotation.tables.cos, rotation.tables.sin]
+    : [absent, absent, absent]
   graph.nodeWith(
     "CachedAttention",
-    [queries, keys, values, `past.${bank}`, "past_lens", "past_rows"],
+    [
+      first!,
+      bank,
+      "past_lens",
+      "past_rows",
+      second,
+      third,
+      ...turning,
+      ...headNorms(building, layer),
+    ],
     [attended, fresh],
     {
       attributes: {
         kv_heads: config.kvHeads,
         scale: { float: config.attentionScale },
         layer: layer % bankLayers,
+        epsilon: { float: config.normEpsilon },
         ...(window !== undefined && { window }),
       },
       domain: "rakit",

@@ -44,15 +44,25 @@ const splitProducts = (graph: GraphBuilder, groups: readonly Group[]): readonly 
     return graph.split(all, sizes, parts, -1)
   })
 
-/**
- * The products of several matrices with the same input: one product for those that are kept with
- * the same precision.
- */
+/** The products of several matrices with the same input. */
+export interface Products {
+  /** One for neighbours that are kept with the same precision. */
+  readonly groups: readonly Value[]
+  /** One for each matrix, by nodes that split the groups. */
+  apart(): readonly Value[]
+}
+
 export const products = (
   building: Building,
   matrices: readonly Matrix[],
   product: Product,
-): readonly Value[] => splitProducts(building.graph, groupProducts(building, matrices, product))
+): Products => {
+  const groups = groupProducts(building, matrices, product)
+  return {
+    groups: groups.map(({ all }) => all),
+    apart: () => splitProducts(building.graph, groups),
+  }
+}
 
 /** Numbers of GatedUnit's attribute (kernels/native/gated-unit.h). */
 const nativeActivations = { silu: 1, gelu: 2 } as const

@@ -7,6 +7,7 @@ import type { EncoderBuilding } from "../../encoding/encoder-model.ts"
 import { lookup } from "../../encoding/encoder-parts.ts"
 import { statesAfter } from "../../onnx/decoder-layers.ts"
 import type { GraphBuilder, Value } from "../../onnx/graph-builder.ts"
+import { turnedHeads } from "../../onnx/heads.ts"
 import type { Metadata } from "../../weights/gguf-metadata.ts"
 import { Unsupported } from "../../weights/model-file-error.ts"
 
@@ -68,12 +69,13 @@ export const buildQwenEncoder = (
   const mask = maskOf(graph, ids, length, config.heads / config.kvHeads)
   const table = { rows: config.vocabulary, columns: config.width }
   const weights = new DecoderWeights(file, names, { ...config, layers }, false)
+  const decoder = { graph, config, weights, precision }
   const states = statesAfter(
-    { graph, config, weights, precision },
+    decoder,
     {
       x: lookup(building, `${names.embedding}.weight`, table, ids),
       positions: graph.ints([0]),
-      attend: (_, parts) => groupedAttention(graph, config, parts, mask),
+      attend: (heads) => groupedAttention(graph, config, turnedHeads(decoder, heads), mask),
       progress: (done) => progress(`layer ${done} of ${config.layers}`),
     },
     taps,

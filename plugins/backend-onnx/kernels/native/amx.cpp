@@ -125,6 +125,6 @@ void multiply(const Product& product, size_t from, size_t to, void* scratch) {
 
 const Kernels kAmx{"amx", quantize_group, multiply,
                    [](const Weights& weights) { return weights.blocks * kUnpacked; },
-                   attend, attention_scratch_bytes, to_halves, gate};
+                   attend, attention_scratch_bytes, turn_heads, to_halves, gate};
 
 }  // namespace rakit

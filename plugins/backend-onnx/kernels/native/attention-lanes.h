@@ -18,15 +18,6 @@ constexpr size_t kVectors = kKeyBlock / kLanes;
 
 inline size_t padded(size_t size) { return (size + kLanes - 1) / kLanes * kLanes; }
 
-template <typename Fold>
-inline float fold(Floats values, Fold fold) {
-  float lanes[kLanes];
-  store(lanes, values);
-  for (size_t half = kLanes / 2; half; half /= 2)
-    for (size_t i = 0; i < half; i++) lanes[i] = fold(lanes[i], lanes[i + half]);
-  return lanes[0];
-}
-
 // Of what is at most 0; what is far below becomes 0.
 inline Floats exponential(Floats x) {
   const Floats least = all(-87.0f);

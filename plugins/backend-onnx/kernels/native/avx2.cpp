@@ -22,6 +22,7 @@ inline void write_halves(__m256 values, uint16_t* to) {
 
 #include "attention-lanes.h"
 #include "gated-lanes.h"
+#include "heads-lanes.h"
 
 namespace rakit {
 namespace {
@@ -147,6 +148,6 @@ void quantize(const float* x, const Weights& weights, const Rows& rows, size_t g
 }  // namespace
 
 const Kernels kAvx2{"avx2", quantize, multiply, [](const Weights&) -> size_t { return 0; },
-                   attend, attention_scratch_bytes, to_halves, gate};
+                   attend, attention_scratch_bytes, turn_heads, to_halves, gate};
 
 }  // namespace rakit

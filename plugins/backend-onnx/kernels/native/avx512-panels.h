@@ -22,6 +22,7 @@ inline void write_halves(__m512 values, uint16_t* to) {
 
 #include "attention-lanes.h"
 #include "gated-lanes.h"
+#include "heads-lanes.h"
 
 namespace rakit {
 namespace {

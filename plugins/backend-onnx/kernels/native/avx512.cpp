@@ -11,6 +11,6 @@ void multiply(const Product& product, size_t from, size_t to, void*) {
 }  // namespace
 
 const Kernels kAvx512{"avx512", quantize_group, multiply, [](const Weights&) -> size_t { return 0; },
-                   attend, attention_scratch_bytes, to_halves, gate};
+                   attend, attention_scratch_bytes, turn_heads, to_halves, gate};
 
 }  // namespace rakit

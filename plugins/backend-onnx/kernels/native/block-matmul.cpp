@@ -88,8 +88,7 @@ class BlockMatMul {
   Weights weights_of(Call& call) const {
     Weights weights = weights_;
     const size_t blocks = weights.panels() * weights.blocks;
-    const Tensor levels = call.input(1), scales = call.input(2);
-    const Tensor shifts = call.inputs() > 3 ? call.input(3) : Tensor{};
+    const Tensor levels = call.input(1), scales = call.input(2), shifts = call.input(3);
     call.expect(blocks > 0 &&
                     (weights.bits == 4 ? weights.zero < 16
                                        : weights.bits == 8 && weights.zero == 128) &&

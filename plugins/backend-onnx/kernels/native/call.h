@@ -32,14 +32,10 @@ class Call {
     if (!condition && !failed_) failed_ = otherwise;
   }
 
-  size_t inputs() {
-    size_t count = 0;
-    check(from<InputCount>(api_)(context_, &count));
-    return count;
-  }
-
+  // Empty where the node leaves this input out.
   Tensor input(size_t index) {
     const OrtValue* value = nullptr;
+    if (index >= inputs()) return {};
     check(from<Input>(api_)(context_, index, &value));
     Tensor tensor;
     if (!ok() || !value) return tensor;
@@ -86,6 +82,11 @@ class Call {
   }
 
  private:
+  size_t inputs() {
+    if (!inputs_) check(from<InputCount>(api_)(context_, &inputs_));
+    return inputs_;
+  }
+
   void check(OrtStatus* status) {
     if (!status) return;
     from<ReleaseStatus>(api_)(status);
@@ -94,6 +95,7 @@ class Call {
 
   const OrtApi* api_;
   OrtKernelContext* context_;
+  size_t inputs_ = 0;
   const char* failed_ = nullptr;
 };
 

@@ -43,8 +43,7 @@ void gate_rows(const GatedRows& rows, size_t first, size_t end) {
     for (size_t from = 0; from < columns; from += kLanes) {
       const size_t left = columns - from;
       const Floats gate = load_padded(gates + from, left), up = load_padded(ups + from, left);
-      const Floats values = activated<Kind>(gate) * up;
-      memcpy(out + from, &values, (left < kLanes ? left : kLanes) * sizeof(float));
+      store_some(out + from, activated<Kind>(gate) * up, left);
     }
   }
 }

@@ -28,6 +28,20 @@ inline Floats load_padded(const float* from, size_t count) {
   return load(part);
 }
 
+// The first of them, at most `count`.
+inline void store_some(float* to, Floats values, size_t count) {
+  memcpy(to, &values, (count < kLanes ? count : kLanes) * sizeof(float));
+}
+
+template <typename Fold>
+inline float fold(Floats values, Fold fold) {
+  float lanes[kLanes];
+  store(lanes, values);
+  for (size_t half = kLanes / 2; half; half /= 2)
+    for (size_t i = 0; i < half; i++) lanes[i] = fold(lanes[i], lanes[i + half]);
+  return lanes[0];
+}
+
 constexpr float kLog2E = 1.44269504f;
 
 // e^x over 2^whole, of the integer next to x / ln(2): the Taylor series of what is left, at most

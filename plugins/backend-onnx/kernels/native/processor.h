@@ -2,6 +2,7 @@
 #include "attention.h"
 #include "block-product.h"
 #include "gated-unit.h"
+#include "heads.h"
 
 namespace rakit {
 
@@ -17,6 +18,9 @@ struct Kernels {
   // Attends from the queries of a part; see attention.h.
   void (*attend)(const Attention&, size_t part, void* scratch);
   size_t (*attention_scratch_bytes)(const Attention&);
+  // Normalizes and rotates the heads of a token; see heads.h.
+  void (*turn_heads)(const HeadTurn&, size_t position, const float* weights, const float* from,
+                     size_t heads, float* to);
   void (*to_halves)(const float* from, size_t count, uint16_t* to);
   // Writes the rows `first` to `end` of a gated unit.
   void (*gate)(const GatedRows&, Activation, size_t first, size_t end);
