@@ -6,6 +6,7 @@ import type { Value } from "./graph-builder.ts"
 import type { Heads } from "./heads.ts"
 import { linear } from "./linear.ts"
 import { plainNorm } from "./norms.ts"
+import { type ProductInput, productInput } from "./product-input.ts"
 import { gatedProducts, type Product, type Products, products } from "./products.ts"
 import { type RotaryTables, rotaryTables, sectioned } from "./rotary-tables.ts"
 
@@ -19,29 +20,43 @@ const norm = (
   building: Building,
   weights: Float32Array,
   stream: Stream,
-): { readonly normed: Value; readonly stream: Stream } => {
+): { readonly normed: ProductInput; readonly stream: Stream } => {
   const { graph, config } = building
-  if (stream.pending === undefined)
-    return { normed: plainNorm(building, stream.sum, weights), stream }
-  const [normed, sum] = [graph.name("norm"), graph.name("sum")]
+  const scale = graph.floats([...weights])
   const attributes = { epsilon: { float: config.normEpsilon } }
-  graph.nodeWith(
-    "SkipSimplifiedLayerNormalization",
-    [stream.sum, stream.pending, graph.floats([...weights])],
-    [normed, "", "", sum],
-    { attributes, domain: "com.microsoft" },
-  )
-  return { normed, stream: { sum, pending: undefined } }
+  const step = { x: stream.sum, inputs: [scale], attributes }
+  if (stream.pending === undefined)
+    return { normed: productInput(() => plainNorm(building, stream.sum, weights), step), stream }
+  const { pending } = stream
+  const [normed, sum] = [graph.name("norm"), graph.name("sum")]
+  const byNodes = () => {
+    graph.nodeWith(
+      "SkipSimplifiedLayerNormalization",
+      [stream.sum, pending, scale],
+      [normed, "", "", sum],
+      { attributes, domain: "com.microsoft" },
+    )
+    return normed
+  }
+  return {
+    normed: productInput(byNodes, { ...step, inputs: [scale, pending], sum }),
+    stream: { sum, pending: undefined },
+  }
 }
 
 /** Multiplies `x` by some of these matrices of a layer, with biases and adapters. */
 const productOf =
-  (building: Building, layer: number, parts: readonly LayerMatrix[], x: Value): Product =>
+  (building: Building, layer: number, parts: readonly LayerMatrix[], x: ProductInput): Product =>
   (matrix, from, to) => {
     const { graph, weights, precision, adapters } = building
     const group = parts.slice(from, to)
-    const bare = linear(graph, x, matrix, precision, weights.bias(layer, group))
-    return adapters ? plusAdapters(graph, x, bare, { layer, parts: group, ...matrix }) : bare
+    const bias = weights.bias(layer, group)
+    if (adapters) {
+      const bare = linear(graph, x.value(), matrix, precision, bias)
+      return plusAdapters(graph, x.value(), bare, { layer, parts: group, ...matrix })
+    }
+    const isOnly = group.length === parts.length
+    return linear(graph, isOnly ? x : x.value(), matrix, precision, bias)
   }
 
 /** The products of matrices of a layer with the same input. */
@@ -49,21 +64,23 @@ const project = (
   building: Building,
   layer: number,
   parts: readonly LayerMatrix[],
-  x: Value,
+  x: ProductInput,
 ): Products => {
   const matrices = parts.map((part) => building.weights.matrix(layer, part))
   return products(building, matrices, productOf(building, layer, parts, x))
 }
 
-/** The product of one matrix of a layer. */
-const projectOne = (building: Building, layer: number, part: LayerMatrix, x: Value): Value =>
-  project(building, layer, [part], x).groups[0]!
-
-/** Normalizes the output of a layer's part where the architecture does. */
-const outerNorm = (building: Building, layer: number, part: LayerNorm, value: Value): Value =>
-  building.config.outerNorms
-    ? plainNorm(building, value, building.weights.norm(layer, part))
-    : value
+/** The product of one matrix of a layer, normalized where the architecture does that. */
+const output = (
+  building: Building,
+  layer: number,
+  [matrix, outerNorm]: readonly [LayerMatrix, LayerNorm],
+  x: ProductInput,
+): Value => {
+  const { config, weights } = building
+  const product = project(building, layer, [matrix], x).groups[0]!
+  return config.outerNorms ? plainNorm(building, product, weights.norm(layer, outerNorm)) : product
+}
 
 /** How a graph runs the layers of a decoder. */
 export interface LayersInput {
@@ -85,25 +102,30 @@ const selfAttention = (
   layer: number,
   { positions, attend }: LayersInput,
   tables: RotaryTables | undefined,
-  normed: Value,
+  normed: ProductInput,
 ): Value => {
   const attended = attend({
     layer,
     products: project(building, layer, ["q", "k", "v"], normed),
     rotation: tables && { tables, positions },
   })
-  return outerNorm(building, layer, "afterAttention", projectOne(building, layer, "out", attended))
+  return output(
+    building,
+    layer,
+    ["out", "afterAttention"],
+    productInput(() => attended),
+  )
 }
 
-const feedForward = (building: Building, layer: number, normed: Value): Value => {
+const feedForward = (building: Building, layer: number, normed: ProductInput): Value => {
   const { config, weights } = building
-  if (config.experts?.layers[layer]) return mixture(building, layer, normed)
+  if (config.experts?.layers[layer]) return mixture(building, layer, normed.value())
   const hidden = gatedProducts(
     building,
     [weights.matrix(layer, "gate"), weights.matrix(layer, "up")],
     productOf(building, layer, ["gate", "up"], normed),
   )
-  return outerNorm(building, layer, "afterFeedForward", projectOne(building, layer, "down", hidden))
+  return output(building, layer, ["down", "afterFeedForward"], hidden)
 }
 
 /** Builds all layers of a decoder; `seen` is given the stream before each of them. */
@@ -140,7 +162,7 @@ const allLayers = (
 
 /** Builds all layers of a decoder and its last norm: the states of the tokens, `[B, S, width]`. */
 export const decoderStates = (building: Building, input: LayersInput): Value =>
-  norm(building, building.weights.finalNorm(), allLayers(building, input)).normed
+  norm(building, building.weights.finalNorm(), allLayers(building, input)).normed.value()
 
 /**
  * Builds all layers of a decoder, without its last norm. Returns the states `[B, S, width]` after so

@@ -5,7 +5,8 @@ import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 import { channelProduct, writeChannels } from "./int8-channels.ts"
-import { hasHalfScales, type LevelBits, panelProduct } from "./panel-blocks.ts"
+import { hasHalfScales, panelProduct } from "./panel-blocks.ts"
+import { type ProductInput, rowsAsValue } from "./product-input.ts"
 import { batchRows, inBatches, someRow } from "./row-batches.ts"
 import type { StoredWeights } from "./weight-store.ts"
 
@@ -36,29 +37,36 @@ export const bytesPerWeight = (type: GgmlType, kernels = false): number => {
  */
 export const linear = (
   graph: GraphBuilder,
-  x: Value,
+  x: Value | ProductInput,
   matrix: Matrix,
   precision: Precision,
   bias?: Float32Array,
 ): Value => {
   const kept = precision === "auto" ? ownPrecision(matrix) : precision
-  const products = {
-    int8: graph.kernels ? panelsOf(8) : int8Linear,
-    "int8-channel": graph.target === "cpu" ? channelLinear : int8Linear,
-    int4: graph.kernels ? panelsOf(4) : int4Linear,
-    fp16: halfLinear,
-    fp32: floatLinear,
-  }
-  const product = products[kept](graph, x, matrix)
+  const product =
+    graph.kernels && (kept === "int8" || kept === "int4")
+      ? panelLinear(graph, x, matrix, kept)
+      : plainLinears(graph)[kept](graph, rowsAsValue(x), matrix)
   return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
 }
 
-const panelsOf =
-  (bits: LevelBits) =>
-  (graph: GraphBuilder, x: Value, matrix: Matrix): Value => {
-    if (bits === 4) refusePartialBlocks(matrix)
-    return panelProduct(graph, x, matrix, bits)
-  }
+const plainLinears = ({ target }: GraphBuilder) => ({
+  int8: int8Linear,
+  "int8-channel": target === "cpu" ? channelLinear : int8Linear,
+  int4: int4Linear,
+  fp16: halfLinear,
+  fp32: floatLinear,
+})
+
+const panelLinear = (
+  graph: GraphBuilder,
+  x: Value | ProductInput,
+  matrix: Matrix,
+  precision: "int8" | "int4",
+): Value => {
+  if (precision === "int4") refusePartialBlocks(matrix)
+  return panelProduct(graph, x, matrix, precision === "int4" ? 4 : 8)
+}
 
 const refusePartialBlocks = ({ name, columns }: Matrix): void => {
   if (columns % blockSize)

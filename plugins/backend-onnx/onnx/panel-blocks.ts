@@ -4,6 +4,7 @@ import type { Matrix } from "../weights/matrix.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeBlocks } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
+import { type ProductInput, rowsAsValue } from "./product-input.ts"
 import { batchRows, inBatches, someRow } from "./row-batches.ts"
 
 /** Bits of a level. */
@@ -137,7 +138,7 @@ const declareScales = (
  */
 export const panelProduct = (
   graph: GraphBuilder,
-  x: Value,
+  x: Value | ProductInput,
   matrix: Matrix,
   bits: LevelBits,
 ): Value => {
@@ -168,9 +169,23 @@ export const panelProduct = (
     writeScales(from * panelRows, batch.scales.subarray(0, filled * panelRows))
     writeShifts?.(from * panelRows, batch.shifts.subarray(0, filled * panelRows))
   })
-  const inputs = [x, `${name}_q`, `${name}_s`, ...(isShifted ? [`${name}_m`] : [])]
-  return graph.node("BlockMatMul", inputs, {
-    attributes: { N: rows, K: columns, bits, zero: isShifted ? shiftedZero : zero },
-    domain: "rakit",
-  })
+  const step = typeof x === "string" ? undefined : x.step
+  const shifts = isShifted ? [`${name}_m`] : step ? [""] : []
+  const product = graph.name("product")
+  graph.nodeWith(
+    "BlockMatMul",
+    [step?.x ?? rowsAsValue(x), `${name}_q`, `${name}_s`, ...shifts, ...(step?.inputs ?? [])],
+    [product, ...(step?.sum === undefined ? [] : [step.sum])],
+    {
+      attributes: {
+        N: rows,
+        K: columns,
+        bits,
+        zero: isShifted ? shiftedZero : zero,
+        ...step?.attributes,
+      },
+      domain: "rakit",
+    },
+  )
+  return product
 }

@@ -2,6 +2,7 @@ import { type Matrix, stacked } from "../weights/matrix.ts"
 import type { Building } from "./building.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { ownPrecision } from "./linear.ts"
+import { type ProductInput, productInput } from "./product-input.ts"
 
 /** Where neighbours begin that are kept with the same precision. */
 const groupStarts = (
@@ -64,28 +65,34 @@ export const products = (
   }
 }
 
-/** Numbers of GatedUnit's attribute (kernels/native/gated-unit.h). */
+/** Numbers of activations (kernels/native/gated-unit.h). */
 const nativeActivations = { silu: 1, gelu: 2 } as const
+
+/** The activation of the first half of a product, times the other half. */
+const gatedByKernels = (graph: GraphBuilder, all: Value, activation: number): ProductInput =>
+  productInput(
+    () => graph.node("GatedUnit", [all], { attributes: { activation }, domain: "rakit" }),
+    { x: all, inputs: [], attributes: { gate: activation } },
+  )
 
 /** The activation of the first product, times the second one, of matrices with the same input. */
 export const gatedProducts = (
   building: Building,
   matrices: readonly [gate: Matrix, up: Matrix],
   product: Product,
-): Value => {
+): ProductInput => {
   const { graph, config } = building
   const groups = groupProducts(building, matrices, product)
   const [first, second] = groups
   if (graph.kernels && !second)
-    return graph.node("GatedUnit", [first!.all], {
-      attributes: { activation: nativeActivations[config.activation] },
-      domain: "rakit",
-    })
-  const [gate, up] = splitProducts(graph, groups)
-  // QuickGelu with alpha 1 is SiLU; FastGelu is GELU by its tanh approximation
-  const activated =
-    config.activation === "gelu"
-      ? graph.fused("FastGelu", [gate!])
-      : graph.fused("QuickGelu", [gate!], { alpha: { float: 1 } })
-  return graph.node("Mul", [activated, up!])
+    return gatedByKernels(graph, first!.all, nativeActivations[config.activation])
+  return productInput(() => {
+    const [gate, up] = splitProducts(graph, groups)
+    // QuickGelu with alpha 1 is SiLU; FastGelu is GELU by its tanh approximation
+    const activated =
+      config.activation === "gelu"
+        ? graph.fused("FastGelu", [gate!])
+        : graph.fused("QuickGelu", [gate!], { alpha: { float: 1 } })
+    return graph.node("Mul", [activated, up!])
+  })
 }

@@ -123,8 +123,9 @@ void multiply(const Product& product, size_t from, size_t to, void* scratch) {
 
 }  // namespace
 
-const Kernels kAmx{"amx", quantize_group, multiply,
+const Kernels kAmx{"amx", quantize_row, multiply,
                    [](const Weights& weights) { return weights.blocks * kUnpacked; },
-                   attend, attention_scratch_bytes, turn_heads, to_halves, gate};
+                   attend, attention_scratch_bytes, add_rows, normalize_row, turn_heads,
+                   to_halves, gate};
 
 }  // namespace rakit

@@ -123,31 +123,31 @@ void multiply(const Product& product, size_t from, size_t to, void*) {
       run(product, panel, row / kGroup, row % kGroup);
 }
 
-void quantize(const float* x, const Weights& weights, const Rows& rows, size_t group) {
-  const size_t count = rows.in_group(group), columns = weights.columns;
-  for (size_t r = 0; r < count; r++)
-    for (size_t b = 0; b < weights.blocks; b++) {
-      const float* from = x + r * columns + b * kBlock;
-      const size_t values = std::min(kBlock, columns - b * kBlock);
-      float most = 0;
-      for (size_t i = 0; i < values; i++) most = std::max(most, std::fabs(from[i]));
-      const float steps = most > 0 ? 127 / most : 0;
-      const size_t at = group * kGroup * weights.blocks + b * count + r;
-      int8_t* levels = rows.levels + at * kBlock;
-      int32_t sum = 0;
-      for (size_t i = 0; i < kBlock; i++) {
-        levels[i] = static_cast<int8_t>(i < values ? std::nearbyintf(from[i] * steps) : 0);
-        sum += levels[i];
-      }
-      rows.scales[at] = most / 127;
-      rows.starts[at] = -weights.zero * sum;
-      if (rows.sums) rows.sums[at] = most / 127 * static_cast<float>(sum);
+void quantize_row(const float* x, const Weights& weights, const Rows& rows, size_t row) {
+  const size_t group = row / kGroup, count = rows.in_group(group), columns = weights.columns;
+  for (size_t b = 0; b < weights.blocks; b++) {
+    const float* from = x + b * kBlock;
+    const size_t values = std::min(kBlock, columns - b * kBlock);
+    float most = 0;
+    for (size_t i = 0; i < values; i++) most = std::max(most, std::fabs(from[i]));
+    const float steps = most > 0 ? 127 / most : 0;
+    const size_t at = group * kGroup * weights.blocks + b * count + row % kGroup;
+    int8_t* levels = rows.levels + at * kBlock;
+    int32_t sum = 0;
+    for (size_t i = 0; i < kBlock; i++) {
+      levels[i] = static_cast<int8_t>(i < values ? std::nearbyintf(from[i] * steps) : 0);
+      sum += levels[i];
     }
+    rows.scales[at] = most / 127;
+    rows.starts[at] = -weights.zero * sum;
+    if (rows.sums) rows.sums[at] = most / 127 * static_cast<float>(sum);
+  }
 }
 
 }  // namespace
 
-const Kernels kAvx2{"avx2", quantize, multiply, [](const Weights&) -> size_t { return 0; },
-                   attend, attention_scratch_bytes, turn_heads, to_halves, gate};
+const Kernels kAvx2{"avx2", quantize_row, multiply, [](const Weights&) -> size_t { return 0; },
+                   attend, attention_scratch_bytes, add_rows, normalize_row, turn_heads,
+                   to_halves, gate};
 
 }  // namespace rakit

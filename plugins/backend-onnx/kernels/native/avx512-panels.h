@@ -146,30 +146,28 @@ void multiply_panels(const Product& product, size_t from, size_t to) {
 }
 
 // Quantizes to 127 levels on each side of 0, nearest even.
-inline void quantize_group(const float* x, const Weights& weights, const Rows& rows,
-                           size_t group) {
-  const size_t count = rows.in_group(group), columns = weights.columns;
-  for (size_t r = 0; r < count; r++)
-    for (size_t b = 0; b < weights.blocks; b++) {
-      const float* from = x + r * columns + b * kBlock;
-      const size_t left = columns - b * kBlock;
-      const __mmask32 mask = left >= kBlock ? 0xffffffff : (1u << left) - 1;
-      const __m512 low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from);
-      const __m512 high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), from + 16);
-      const float most = _mm512_reduce_max_ps(
-          _mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high)));
-      const __m512 steps = _mm512_set1_ps(most > 0 ? 127 / most : 0);
-      const __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(low, steps));
-      const __m512i c = _mm512_cvtps_epi32(_mm512_mul_ps(high, steps));
-      const int32_t sum = _mm512_reduce_add_epi32(_mm512_add_epi32(a, c));
-      const size_t at = group * kGroup * weights.blocks + b * count + r;
-      auto* levels = reinterpret_cast<__m128i*>(rows.levels + at * kBlock);
-      _mm_storeu_si128(levels, _mm512_cvtsepi32_epi8(a));
-      _mm_storeu_si128(levels + 1, _mm512_cvtsepi32_epi8(c));
-      rows.scales[at] = most / 127;
-      rows.starts[at] = -weights.zero * sum;
-      if (rows.sums) rows.sums[at] = most / 127 * static_cast<float>(sum);
-    }
+inline void quantize_row(const float* x, const Weights& weights, const Rows& rows, size_t row) {
+  const size_t group = row / kGroup, count = rows.in_group(group), columns = weights.columns;
+  for (size_t b = 0; b < weights.blocks; b++) {
+    const float* from = x + b * kBlock;
+    const size_t left = columns - b * kBlock;
+    const __mmask32 mask = left >= kBlock ? 0xffffffff : (1u << left) - 1;
+    const __m512 low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from);
+    const __m512 high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), from + 16);
+    const float most = _mm512_reduce_max_ps(
+        _mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high)));
+    const __m512 steps = _mm512_set1_ps(most > 0 ? 127 / most : 0);
+    const __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(low, steps));
+    const __m512i c = _mm512_cvtps_epi32(_mm512_mul_ps(high, steps));
+    const int32_t sum = _mm512_reduce_add_epi32(_mm512_add_epi32(a, c));
+    const size_t at = group * kGroup * weights.blocks + b * count + row % kGroup;
+    auto* levels = reinterpret_cast<__m128i*>(rows.levels + at * kBlock);
+    _mm_storeu_si128(levels, _mm512_cvtsepi32_epi8(a));
+    _mm_storeu_si128(levels + 1, _mm512_cvtsepi32_epi8(c));
+    rows.scales[at] = most / 127;
+    rows.starts[at] = -weights.zero * sum;
+    if (rows.sums) rows.sums[at] = most / 127 * static_cast<float>(sum);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
-// BlockMatMul: x [.., K] times a matrix in blocks, transposed: [.., N].
-// Inputs: x, levels, scales, and shifts where the matrix has them. Attributes: K, N, bits, zero.
+// BlockMatMul: rows of K values times a matrix in blocks, transposed: [.., N].
+// Inputs: x, levels, scales, and shifts where the matrix has them; where rows are normalized before
+// (RMSNorm), its weights, [K], and where something is added to x before that, an input of its size.
+// Outputs: the product and, where something is added, that sum, [.., K].
+// Attributes: K, N, bits, zero, epsilon of the norm, and gate, the activation of GatedUnit that makes
+// a row of K values of 2 K of x (absent: none; rows are not normalized then).
 #include <algorithm>
 
 #include "call.h"
@@ -27,16 +31,46 @@ Rows rows_in(Scratch& scratch, size_t count, const Weights& weights) {
           weights.shifts ? reinterpret_cast<float*>(memory) : nullptr};
 }
 
-struct Work {
-  const Kernels& kernels;
+// What a row of the product is made of.
+struct Source {
   const float* x;
-  const Product& product;
-  size_t panels_each;
+  size_t width;              // of a row of x
+  const float* added;        // or null
+  const float* norm_weights; // or null
+  float epsilon;
+  Activation gate;           // or 0
+  float* sums;               // x + added; null where nothing is added
 };
 
-void quantize(const Work& work, size_t group) {
+struct Work {
+  const Kernels& kernels;
+  const Source& source;
+  const Product& product;
+  size_t rows_each, panels_each;
+};
+
+// Returns the values that are multiplied, in `made` where they are not those of x.
+const float* row_of(const Work& work, size_t row, float* made) {
+  const auto& source = work.source;
+  const size_t columns = work.product.weights.columns;
+  const float* x = source.x + row * source.width;
+  if (source.gate != Activation::kNone) {
+    work.kernels.gate({columns, x, made}, source.gate, 0, 1);
+    return made;
+  }
+  if (!source.norm_weights) return x;
+  float* sum = source.sums ? source.sums + row * columns : nullptr;
+  if (sum) work.kernels.add(x, source.added + row * columns, columns, sum);
+  work.kernels.normalize(sum ? sum : x, source.norm_weights, columns, source.epsilon, made);
+  return made;
+}
+
+void quantize(const Work& work, size_t part) {
   const auto& [weights, rows, out] = work.product;
-  work.kernels.quantize(work.x + group * kGroup * weights.columns, weights, rows, group);
+  auto* made = reinterpret_cast<float*>(panel_scratch.of(weights.columns * sizeof(float)));
+  const size_t first = part * work.rows_each, end = std::min(first + work.rows_each, rows.count);
+  for (size_t row = first; row < end; row++)
+    work.kernels.quantize(row_of(work, row, made), weights, rows, row);
 }
 
 void multiply(const Work& work, size_t part) {
@@ -45,6 +79,13 @@ void multiply(const Work& work, size_t part) {
   const size_t end = std::min(start + work.panels_each, weights.panels());
   work.kernels.multiply(work.product, start, end,
                         panel_scratch.of(work.kernels.scratch_bytes(weights)));
+}
+
+// So many that a thread is not woken for little; an even number, as two rows share a line of the cache.
+size_t rows_each(const Source& source) {
+  constexpr size_t some = 16384;
+  const size_t row_work = source.width * (source.gate == Activation::kNone ? 1 : 2);
+  return 2 * std::max<size_t>(1, some / row_work / 2);
 }
 
 // A part for a thread to take: an eighth of the panels, or what takes some 100 us.
@@ -57,11 +98,14 @@ size_t panels_each(const Weights& weights, size_t rows) {
 class BlockMatMul {
  public:
   static constexpr const char* kName = "BlockMatMul";
-  static constexpr int kTypes[] = {kFloat, kUint8, kAnyType, kAnyType};
+  static constexpr int kTypes[] = {kFloat, kUint8, kAnyType, kAnyType, kFloat, kFloat};
   static constexpr size_t kRequired = 3;
-  static constexpr int kResults[] = {kFloat};
+  static constexpr int kResults[] = {kFloat, kFloat};
+  static constexpr size_t kRequiredResults = 1;
 
-  explicit BlockMatMul(const Attributes& attributes) {
+  explicit BlockMatMul(const Attributes& attributes)
+      : gate_(static_cast<Activation>(attributes.integer("gate"))),
+        epsilon_(attributes.number("epsilon")) {
     weights_.columns = attributes.integer("K");
     weights_.outputs = attributes.integer("N");
     weights_.bits = static_cast<int>(attributes.integer("bits"));
@@ -72,19 +116,35 @@ class BlockMatMul {
   void compute(Call& call) const {
     const Weights weights = weights_of(call);
     Tensor x = call.input(0);
-    call.expect(x.last() == weights.columns, "BlockMatMul: x has another number of columns");
+    Source source = source_of(call, x, weights.columns);
     if (!call.ok()) return;
-    const size_t rows = x.elements / weights.columns;
-    x.sizes[x.axes - 1] = static_cast<int64_t>(weights.outputs);
+    const size_t rows = x.elements / source.width;
+    int64_t& width = x.sizes[x.axes - 1];
+    width = static_cast<int64_t>(weights.outputs);
     float* out = call.output<float>(0, x.sizes, x.axes);
+    width = static_cast<int64_t>(weights.columns);
+    if (source.added) source.sums = call.output<float>(1, x.sizes, x.axes);
     if (!call.ok() || rows == 0) return;
     const Product product{weights, rows_in(row_scratch, rows, weights), out};
-    const Work work{*kernels(), x.as<float>(), product, panels_each(weights, rows)};
-    call.parallel(quantize, (rows + kGroup - 1) / kGroup, work);
+    const Work work{*kernels(), source, product, rows_each(source), panels_each(weights, rows)};
+    call.parallel(quantize, (rows + work.rows_each - 1) / work.rows_each, work);
     call.parallel(multiply, (weights.panels() + work.panels_each - 1) / work.panels_each, work);
   }
 
  private:
+  Source source_of(Call& call, const Tensor& x, size_t columns) const {
+    const Tensor norm_weights = call.input(4), added = call.input(5);
+    const bool is_gated = gate_ != Activation::kNone;
+    call.expect(x.last() == columns * (is_gated ? 2 : 1),
+                "BlockMatMul: x has another number of columns");
+    call.expect((!norm_weights.data || norm_weights.elements == columns) &&
+                    (!added.data || added.elements == x.elements) &&
+                    !(added.data && !norm_weights.data) && !(is_gated && norm_weights.data),
+                "BlockMatMul: what is done to x before does not fit");
+    return {x.as<float>(), x.last(), added.as<float>(), norm_weights.as<float>(), epsilon_, gate_,
+            nullptr};
+  }
+
   Weights weights_of(Call& call) const {
     Weights weights = weights_;
     const size_t blocks = weights.panels() * weights.blocks;
@@ -106,6 +166,8 @@ class BlockMatMul {
   }
 
   Weights weights_{};
+  Activation gate_;
+  float epsilon_;
 };
 
 }  // namespace

@@ -99,6 +99,7 @@ class CachedAttention {
                                    kInt64, kFloat,  kFloat, kFloat, kFloat};
   static constexpr size_t kRequired = 4;
   static constexpr int kResults[] = {kFloat, kUint16};
+  static constexpr size_t kRequiredResults = 2;
 
   explicit CachedAttention(const Attributes& attributes)
       : kv_heads_(attributes.integer("kv_heads")),

@@ -144,8 +144,8 @@ class Scratch {
 };
 
 // Describes an operator by a class that is made of a node's attributes and has `compute`, `kName`,
-// `kTypes` of its inputs, `kRequired`, how many of these a node must have, and `kResults`, the types
-// of its outputs.
+// `kTypes` of its inputs, `kRequired`, how many of these a node must have, and `kResults` and
+// `kRequiredResults`, the same of its outputs.
 template <typename Kernel>
 struct Description : OrtCustomOp {
   struct Made {
@@ -164,7 +164,10 @@ struct Description : OrtCustomOp {
     input_characteristic = [](const OrtCustomOp*, size_t index) {
       return index < Kernel::kRequired ? 0 : 1;
     };
-    output_characteristic = input_memory = [](const OrtCustomOp*, size_t) { return 0; };
+    output_characteristic = [](const OrtCustomOp*, size_t index) {
+      return index < Kernel::kRequiredResults ? 0 : 1;
+    };
+    input_memory = [](const OrtCustomOp*, size_t) { return 0; };
     variadic_inputs = variadic_outputs = [](const OrtCustomOp*) { return 0; };
     variadic_inputs_alike = variadic_outputs_alike = [](const OrtCustomOp*) { return 0; };
     create_kernel_v2 = [](const OrtCustomOp*, const OrtApi* api, const OrtKernelInfo* info,

@@ -35,6 +35,7 @@ class GatedUnit {
   static constexpr int kTypes[] = {kFloat};
   static constexpr size_t kRequired = 1;
   static constexpr int kResults[] = {kFloat};
+  static constexpr size_t kRequiredResults = 1;
 
   explicit GatedUnit(const Attributes& attributes)
       : activation_(static_cast<Activation>(attributes.integer("activation"))) {}

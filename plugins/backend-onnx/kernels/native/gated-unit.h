@@ -4,7 +4,7 @@
 
 namespace rakit {
 
-enum class Activation { kSilu = 1, kGelu = 2 };
+enum class Activation { kNone = 0, kSilu = 1, kGelu = 2 };
 
 struct GatedRows {
   size_t columns;  // of the output

@@ -1,32 +1,11 @@
 // Included by each file that is compiled for some instructions. Tails are padded with zeros and go
 // through the same code, so that a number does not depend on its place.
 #pragma once
-#include <cmath>
-
 #include "heads.h"
-#include "lanes.h"
+#include "norm-lanes.h"
 
 namespace rakit {
 namespace {
-
-// What a row is divided by, inverted: the root of the mean of its squares.
-inline float inverse_root_mean_square(const float* row, size_t size, float epsilon) {
-  Floats squares{};
-  for (size_t i = 0; i < size; i += kLanes) {
-    const Floats values = load_padded(row + i, size - i);
-    squares += values * values;
-  }
-  const float sum = fold(squares, [](float a, float b) { return a + b; });
-  return 1 / std::sqrt(sum / static_cast<float>(size) + epsilon);
-}
-
-inline void normalize_row(const float* row, const float* weights, size_t size, float epsilon,
-                          float* to) {
-  const float scale = inverse_root_mean_square(row, size, epsilon);
-  for (size_t i = 0; i < size; i += kLanes)
-    store_some(to + i, load_padded(row + i, size - i) * scale * load_padded(weights + i, size - i),
-               size - i);
-}
 
 inline void rotate_head(const HeadTurn& turn, size_t position, const float* from, float* to) {
   const size_t pairs = turn.pairs;

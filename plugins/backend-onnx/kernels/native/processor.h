@@ -10,14 +10,17 @@ namespace rakit {
 // sums of a block are integers and blocks are added in their order.
 struct Kernels {
   const char* name;
-  // Quantizes a group of rows, `x [count, columns]`.
-  void (*quantize)(const float* x, const Weights&, const Rows&, size_t group);
+  // Quantizes a row, `x [columns]`.
+  void (*quantize)(const float* x, const Weights&, const Rows&, size_t row);
   // Writes the outputs of the panels `from` to `to`. `scratch` has `scratch_bytes`.
   void (*multiply)(const Product&, size_t from, size_t to, void* scratch);
   size_t (*scratch_bytes)(const Weights&);
   // Attends from the queries of a part; see attention.h.
   void (*attend)(const Attention&, size_t part, void* scratch);
   size_t (*attention_scratch_bytes)(const Attention&);
+  void (*add)(const float* a, const float* b, size_t count, float* sum);
+  // RMSNorm of a row.
+  void (*normalize)(const float* row, const float* weights, size_t size, float epsilon, float* to);
   // Normalizes and rotates the heads of a token; see heads.h.
   void (*turn_heads)(const HeadTurn&, size_t position, const float* weights, const float* from,
                      size_t heads, float* to);
