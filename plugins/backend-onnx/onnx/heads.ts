@@ -7,7 +7,7 @@ import type { RotaryTables } from "./rotary-tables.ts"
 /** What attention is given by a layer. */
 export interface Heads {
   readonly layer: number
-  /** Of queries, keys and values, whose heads are neither normalized nor rotated yet. */
+  /** The layer's queries, keys and values; heads are neither normalized nor rotated yet. */
   readonly products: Products
   /** Undefined: heads are not rotated. */
   readonly rotation:

@@ -81,11 +81,12 @@ void multiply(const Work& work, size_t part) {
                         panel_scratch.of(work.kernels.scratch_bytes(weights)));
 }
 
-// So many that a thread is not woken for little; an even number, as two rows share a line of the cache.
+// Groups of rows, as rows of a group share lines of the cache; so many that a thread is not woken for
+// little.
 size_t rows_each(const Source& source) {
   constexpr size_t some = 16384;
-  const size_t row_work = source.width * (source.gate == Activation::kNone ? 1 : 2);
-  return 2 * std::max<size_t>(1, some / row_work / 2);
+  const size_t group_work = kGroup * source.width * (source.gate == Activation::kNone ? 1 : 2);
+  return kGroup * std::max<size_t>(1, some / group_work);
 }
 
 // A part for a thread to take: an eighth of the panels, or what takes some 100 us.

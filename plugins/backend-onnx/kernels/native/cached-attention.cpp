@@ -4,8 +4,7 @@
 // queries, keys and values: one product or two or three, none of which ends within one of these;
 // a bank of the past of some layers as halves, [2 * layers, rows, kv_heads, capacity, size], keys
 // before values; the pasts' lengths and their rows of the bank, [B] each; where heads are rotated, the
-// positions of the tokens, [B, S], or that of the first token of all rows, [1], and cosines and sines,
-// [positions, pairs]; where heads are normalized, the weights of queries and of keys, [size] each.
+// positions of the tokens, [B, S], and cosines and sines, [positions, pairs]; where heads are normalized, the weights of queries and of keys, [size] each.
 // Attributes: kv_heads, window (absent: none), scale, layer (of those of the bank), epsilon.
 #include <algorithm>
 
@@ -31,8 +30,7 @@ struct Parts {
 struct Turning {
   HeadTurn turn;
   const float *query_weights, *key_weights;  // null: not normalized
-  const int64_t* positions;                  // [rows * steps], or one
-  bool has_each;
+  const int64_t* positions;                  // [rows * steps]; null: not rotated
 };
 
 struct Work {
@@ -49,10 +47,8 @@ constexpr size_t kTokensEach = 16;
 void turn_token(const Work& work, size_t token, float* keys) {
   const auto& [kernels, a, parts, turning, queries, fresh_keys, fresh_values] = work;
   const size_t width = a.kv_heads * a.size;
-  const size_t position =
-      !turning.positions ? 0
-      : turning.has_each ? static_cast<size_t>(turning.positions[token])
-                         : static_cast<size_t>(turning.positions[0]) + token % a.steps;
+  const auto position =
+      turning.positions ? static_cast<size_t>(turning.positions[token]) : size_t{0};
   kernels.turn_heads(turning.turn, position, turning.query_weights,
                      parts.queries.first + token * parts.queries.stride, a.heads,
                      queries + token * a.heads * a.size);
@@ -109,47 +105,23 @@ class CachedAttention {
         epsilon_(attributes.number("epsilon")) {}
 
   void compute(Call& call) const {
-    const Tensor bank = call.input(1), lengths = call.input(2), past_rows = call.input(3);
-    const size_t size = bank.size(4), width = kv_heads_ * size;
-    call.expect(bank.axes == 5 && width > 0 && bank.size(2) == kv_heads_ &&
-                    2 * layer_ + 1 < bank.size(0),
-                "CachedAttention: the bank has another size");
-    if (!call.ok()) return;
     Attention attention{};
     attention.kv_heads = kv_heads_;
-    attention.size = size;
     attention.scale = scale_;
     attention.window = window_;
+    set_past(call, attention);
     const Parts parts = parts_of(call, attention);
     const Turning turning = turning_of(call, attention);
-    call.expect(lengths.elements == attention.rows && past_rows.elements == attention.rows,
-                "CachedAttention: the inputs' sizes do not fit together");
-    for (size_t row = 0; call.ok() && row < attention.rows; row++) {
-      const int64_t length = lengths.as<int64_t>()[row], bank_row = past_rows.as<int64_t>()[row];
-      call.expect(length >= 0 && length <= bank.sizes[3] && bank_row >= 0 &&
-                      bank_row < bank.sizes[1],
-                  "CachedAttention: a past is beyond its bank");
-    }
-    const auto rows = static_cast<int64_t>(attention.rows);
-    const auto steps = static_cast<int64_t>(attention.steps);
-    const int64_t sizes[] = {rows, steps, static_cast<int64_t>(attention.heads * size)};
-    const int64_t fresh_sizes[] = {2, rows, steps, static_cast<int64_t>(width)};
-    attention.out = call.output<float>(0, sizes, 3);
-    auto* keys = call.output<uint16_t>(1, fresh_sizes, 4);
+    expect_within_bank(call, attention);
+    auto* keys = set_outputs(call, attention);
     const size_t tokens = attention.rows * attention.steps;
     if (!call.ok() || tokens == 0) return;
     auto* queries = reinterpret_cast<float*>(
-        query_scratch.of(tokens * attention.heads * size * sizeof(float)));
-    auto* values = keys + tokens * width;
-    const size_t array = bank.elements / bank.size(0);
+        query_scratch.of(tokens * attention.heads * attention.size * sizeof(float)));
+    auto* values = keys + tokens * attention.kv_heads * attention.size;
     attention.queries = queries;
     attention.keys = keys;
     attention.values = values;
-    attention.past_keys = bank.as<uint16_t>() + 2 * layer_ * array;
-    attention.past_values = attention.past_keys + array;
-    attention.capacity = bank.size(3);
-    attention.past_lengths = lengths.as<int64_t>();
-    attention.past_rows = past_rows.as<int64_t>();
     attention.steps_each = steps_each(attention);
     const Work work{*kernels(), attention, parts, turning, queries, keys, values};
     call.parallel(turn, (tokens + kTokensEach - 1) / kTokensEach, work);
@@ -158,12 +130,53 @@ class CachedAttention {
   }
 
  private:
+  // Sets what is known of the past: `size`, and its arrays of this layer.
+  void set_past(Call& call, Attention& attention) const {
+    const Tensor bank = call.input(1);
+    call.expect(bank.axes == 5 && kv_heads_ > 0 && bank.size(2) == kv_heads_ && bank.size(4) > 0 &&
+                    2 * layer_ + 1 < bank.size(0),
+                "CachedAttention: the bank has another size");
+    if (!call.ok()) return;
+    const size_t array = bank.elements / bank.size(0);
+    attention.size = bank.size(4);
+    attention.past_keys = bank.as<uint16_t>() + 2 * layer_ * array;
+    attention.past_values = attention.past_keys + array;
+    attention.capacity = bank.size(3);
+  }
+
+  void expect_within_bank(Call& call, Attention& attention) const {
+    const Tensor bank = call.input(1), lengths = call.input(2), past_rows = call.input(3);
+    call.expect(lengths.elements == attention.rows && past_rows.elements == attention.rows,
+                "CachedAttention: the inputs' sizes do not fit together");
+    if (!call.ok()) return;
+    attention.past_lengths = lengths.as<int64_t>();
+    attention.past_rows = past_rows.as<int64_t>();
+    for (size_t row = 0; row < attention.rows; row++)
+      call.expect(attention.past_lengths[row] >= 0 &&
+                      attention.past_lengths[row] <= bank.sizes[3] &&
+                      attention.past_rows[row] >= 0 && attention.past_rows[row] < bank.sizes[1],
+                  "CachedAttention: a past is beyond its bank");
+  }
+
+  // Returns the new keys; the new values follow.
+  uint16_t* set_outputs(Call& call, Attention& attention) const {
+    const auto rows = static_cast<int64_t>(attention.rows);
+    const auto steps = static_cast<int64_t>(attention.steps);
+    const int64_t sizes[] = {rows, steps,
+                             static_cast<int64_t>(attention.heads * attention.size)};
+    const int64_t fresh_sizes[] = {2, rows, steps,
+                                   static_cast<int64_t>(kv_heads_ * attention.size)};
+    attention.out = call.output<float>(0, sizes, 3);
+    return call.output<uint16_t>(1, fresh_sizes, 4);
+  }
+
   // Finds queries, keys and values in the products; sets `rows`, `steps` and `heads`.
   Parts parts_of(Call& call, Attention& attention) const {
     const Tensor products[] = {call.input(0), call.input(4), call.input(5)};
     const auto& first = products[0];
     const size_t width = kv_heads_ * attention.size;
     size_t columns = 0;
+    if (!call.ok()) return {};
     for (const auto& product : products) {
       columns += product.last();
       call.expect(!product.data || (product.axes == 3 && product.sizes[0] == first.sizes[0] &&
@@ -191,26 +204,25 @@ class CachedAttention {
   }
 
   Turning turning_of(Call& call, const Attention& attention) const {
+    if (!call.ok()) return {};
     const Tensor positions = call.input(6), cosines = call.input(7), sines = call.input(8);
     const Tensor query_weights = call.input(9), key_weights = call.input(10);
     const size_t tokens = attention.rows * attention.steps;
     const Turning turning{{attention.size, cosines.last(), epsilon_, cosines.as<float>(),
                            sines.as<float>()},
                           query_weights.as<float>(), key_weights.as<float>(),
-                          positions.as<int64_t>(), positions.elements == tokens};
+                          positions.as<int64_t>()};
     call.expect(2 * cosines.last() <= attention.size && sines.elements == cosines.elements &&
                     !positions.data == !cosines.data &&
                     (!query_weights.data || query_weights.elements == attention.size) &&
                     (!key_weights.data || key_weights.elements == attention.size) &&
-                    (!positions.data || turning.has_each || positions.elements == 1),
+                    (!positions.data || positions.elements == tokens),
                 "CachedAttention: positions or norms have another size");
     if (!call.ok() || !positions.data) return turning;
     const auto known = static_cast<int64_t>(cosines.elements / cosines.last());
-    for (size_t i = 0; i < positions.elements; i++) {
-      const int64_t first = turning.positions[i];
-      const int64_t last = turning.has_each ? first : first + static_cast<int64_t>(attention.steps) - 1;
-      call.expect(first >= 0 && last < known, "CachedAttention: a position has no rotation");
-    }
+    for (size_t i = 0; i < tokens; i++)
+      call.expect(turning.positions[i] >= 0 && turning.positions[i] < known,
+                  "CachedAttention: a position has no rotation");
     return turning;
   }
 
