@@ -1,11 +1,13 @@
 // Groups of 16 rows by the tiles of AMX (Intel Architecture Instruction Set Extensions Programming
-// Reference, TDPBSSD), fewer rows by AVX-512, with the same numbers.
+// Reference, TDPBSSD), few rows by AVX-512, with the same numbers.
 #include "avx512-panels.h"
 
 namespace rakit {
 namespace {
 
 constexpr size_t kUnpacked = kPanel * kBlock;
+// Unpacking a panel for tiles takes as long as multiplying 16 rows by it.
+constexpr size_t kLeastForTiles = 2 * kGroup;
 
 // Levels less `zero`, a block of 512 bytes as a tile takes it: rows of 4 columns of 16 outputs.
 template <int Bits>
@@ -107,7 +109,7 @@ void multiply_panel(const Product& product, size_t panel, int8_t* unpacked) {
 
 template <int Bits>
 void multiply_bits(const Product& product, size_t from, size_t to, int8_t* unpacked) {
-  if (product.rows.count < kGroup) return multiply_panels<Bits>(product, from, to);
+  if (product.rows.count < kLeastForTiles) return multiply_panels<Bits>(product, from, to);
   // other libraries set tiles up anew where they find others
   alignas(64) static const TileConfig config;
   _tile_loadconfig(&config);
