@@ -1,5 +1,6 @@
 import { Cause, Effect, Option, type Scope, Stream } from "effect"
 import type { Caller } from "../caller.ts"
+import { concat } from "../concat.ts"
 import {
   type ApiError,
   apiError,
@@ -141,10 +142,8 @@ export const paid = Effect.fnUntraced(function* (
     ),
   )
   if ("events" in reply) {
-    const settled = Stream.drain(
-      Stream.fromEffect(maskInternalErrors(deps.log)(settle(reply.status))),
-    )
-    const events = reply.events.pipe(Stream.onError(note), Stream.concat(settled))
+    const settled = Stream.fromEffectDrain(maskInternalErrors(deps.log)(settle(reply.status)))
+    const events = concat(Stream.onError(reply.events, note), settled)
     const streamed = withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined))
     return { reply: streamed, cost, timing }
   }

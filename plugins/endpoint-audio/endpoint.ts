@@ -1,4 +1,5 @@
 import { Effect, Stream } from "effect"
+import { concat } from "../../core/concat.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
 import type { TranscribeEvent, TranscribeRequest } from "../../core/ports/audio.ts"
@@ -81,7 +82,7 @@ const streamed = (call: Call<TranscriptionBody>, model: string, events: Events):
     return { type: "transcript.text.done", text: textOf({ pieces }), usage }
   }
   const end = Stream.fromEffectDrain(Effect.suspend(() => (isDone ? Effect.void : notWhole())))
-  return { status: 200, events: Stream.concat(Stream.map(events, encode), end) }
+  return { status: 200, events: concat(Stream.map(events, encode), end) }
 }
 
 const plan = (

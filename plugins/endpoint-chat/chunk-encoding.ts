@@ -1,4 +1,5 @@
 import { Effect, Stream } from "effect"
+import { concat } from "../../core/concat.ts"
 import type { ChatEvent } from "../../core/ports/model.ts"
 import { documentComplete, type Heading, toLogprobs } from "./reply-encoding.ts"
 import type { ChatChunk, ChatUsage, Delta, Logprobs } from "./reply-schema.ts"
@@ -80,11 +81,11 @@ const chunksOf = (heading: Heading, event: ChatEvent): readonly ChatChunk[] => {
  * event: a failure before any can still be answered with an HTTP status. `usage` is called after the
  * last event only; undefined when the client wants no usage.
  */
-export const toChunks = <E, R>(
+export const toChunks = <E>(
   heading: Heading,
-  events: Stream.Stream<ChatEvent, E, R>,
+  events: Stream.Stream<ChatEvent, E>,
   usage: (() => ChatUsage) | undefined,
-): Stream.Stream<ChatChunk, E, R> => {
+): Stream.Stream<ChatChunk, E> => {
   const chunks = events.pipe(
     Stream.mapAccum(
       () => new Set<number>(),
@@ -101,5 +102,5 @@ export const toChunks = <E, R>(
     ),
   )
   if (!usage) return chunks
-  return Stream.concat(chunks, Stream.fromEffect(Effect.sync(() => usageChunk(heading, usage()))))
+  return concat(chunks, Stream.fromEffect(Effect.sync(() => usageChunk(heading, usage()))))
 }

@@ -1,4 +1,5 @@
 import { Effect, Stream } from "effect"
+import { concat } from "../../core/concat.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
 import {
@@ -78,7 +79,7 @@ const streamed = (
     if (json) call.context.note?.(answerEvidence(json as Json))
   })
   const chunks = toChunks(heading, seen, usage)
-  return { status: 200, events: Stream.concat(chunks, Stream.drain(Stream.fromEffect(noted))) }
+  return { status: 200, events: concat(chunks, Stream.drain(Stream.fromEffect(noted))) }
 }
 
 /** Images and frames of videos are counted beside what the model meters. */

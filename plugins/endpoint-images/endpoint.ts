@@ -1,4 +1,5 @@
 import { Effect, type Schema, Stream } from "effect"
+import { concat } from "../../core/concat.ts"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
 import {
@@ -118,7 +119,7 @@ const streamed = (
   const end = Stream.fromEffectDrain(Effect.suspend(() => (isDone ? Effect.void : noPicture())))
   return {
     status: 200,
-    events: Stream.concat(Stream.flattenIterable(Stream.map(events, encode)), end),
+    events: concat(Stream.flattenIterable(Stream.map(events, encode)), end),
   }
 }
 
