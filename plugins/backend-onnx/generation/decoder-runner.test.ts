@@ -55,3 +55,29 @@ test("a sequence that is cancelled during a step that fails is not tried alone",
   expect(await short).toMatchObject({ end: "done", tokens: 40 })
   expect(after.slice(0, 3)).toEqual([20, 21, 22])
 })
+
+test.each([
+  { breakpoints: [], isKept: [false, false, true, true] },
+  { breakpoints: [20], isKept: [true, true, true, true] },
+])(
+  "a prompt with breakpoints at $breakpoints is kept before or after the step that reads it",
+  async ({ breakpoints, isKept }) => {
+    const tokens = ["a", "b"]
+    const found: boolean[] = []
+    const model = openFakeModel({
+      tokens,
+      endTokens: [],
+      constraints: new AutomatonConstraints(tokens, new Set()),
+      speculation: false,
+      logits: () => [0, 1],
+    })
+    await model.ask(
+      { promptIds: new Int32Array(40), cacheBreakpoints: breakpoints, maxTokens: 4 },
+      undefined,
+      ({ type }) => {
+        if (type === "token") found.push(model.prefixBytes() > 0)
+      },
+    )
+    expect(found).toEqual(isKept)
+  },
+)

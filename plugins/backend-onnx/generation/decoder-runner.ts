@@ -88,6 +88,7 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
       decoding.map(({ of, job }) => (of.job instanceof AnswerSet ? of.job : job)),
     ))
       job.spent("decode", tookMs)
+    for (const { job } of candidates) job.stepped()
     return ended
   }
 

@@ -7,12 +7,11 @@ import { type ConstrainedDecoder, constrainedDecoder } from "./constrained-decod
 import type { DecodeRow } from "./decode-banks.ts"
 import type { DecoderEvent, GenerateRequest } from "./decoder-jobs.ts"
 import { EmbeddedRows, tokensOnly } from "./embedded-rows.ts"
+import { JobPrefix } from "./job-prefix.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { Beginning, Model, ReadPrompt } from "./model.ts"
 import { PromptLookup } from "./prompt-lookup.ts"
-
-const stages = ["prefill", "decode"] as const
-type Stage = (typeof stages)[number]
+import { StageTimes } from "./stage-times.ts"
 
 /**
  * Generates one answer. States: prefilling (a chunk a turn) -> decoding (a token a step, or several
@@ -31,12 +30,9 @@ export class GenerateJob implements DecodeRow {
   private readonly embedded: EmbeddedRows
   private readonly constrained: ConstrainedDecoder | undefined
   private readonly text: AnswerText
-  private readonly spentMs = new Map<Stage, number>(stages.map((stage) => [stage, 0]))
+  private readonly times: StageTimes
   private begun = false
-  /** Tokens that others may take from the prefix cache, where results depend on chunks. */
-  private wholeTokens = 0
-  private cacheReadTokens = 0
-  private cacheWriteTokens = 0
+  private readonly prefix: JobPrefix
   private isPromptRead = false
   /** How much of the cache is valid, since tokens were taken back. */
   private shortenedTo: number | undefined
@@ -53,6 +49,7 @@ export class GenerateJob implements DecodeRow {
     this.model = model
     this.request = request
     this.emit = emit
+    this.times = new StageTimes(emit, ["prefill", "decode"])
     this.keepPrompt = keep
     this.cache = model.session.newCache(1, {
       reach: request.promptIds.length + request.maxTokens,
@@ -60,6 +57,7 @@ export class GenerateJob implements DecodeRow {
       ...(request.grids && { places: new TokenPlaces(request.promptIds, request.grids) }),
     })
     this.ids = [...request.promptIds]
+    this.prefix = new JobPrefix(model, this)
     this.embedded = new EmbeddedRows(request)
     this.sampler = new Sampler(request.sampler, seededRandom(request.seed), request.promptIds)
     if (prompt) this.continueFrom(prompt)
@@ -75,7 +73,7 @@ export class GenerateJob implements DecodeRow {
     this.begun = true
     this.isPromptRead = true
     this.cache.copyFrom(cache)
-    this.wholeTokens = wholeTokens
+    this.prefix.wholeTokens = wholeTokens
     this.held = logits.slice()
   }
 
@@ -110,35 +108,20 @@ export class GenerateJob implements DecodeRow {
     return tokensOnly(this.lookup.draft(this.ids)).slice(0, this.left - 1)
   }
 
-  spent(stage: Stage, durationMs: number): void {
-    this.spentMs.set(stage, (this.spentMs.get(stage) ?? 0) + durationMs)
-    if (stage === "prefill" && !this.isPrefilling) this.reportTime(stage)
-  }
-
-  /** Reports a stage when it ends, so that the time of the report is its end. */
-  private reportTime(stage: Stage): void {
-    const durationMs = this.spentMs.get(stage)
-    if (durationMs !== undefined) this.emit({ type: "time", stage, durationMs })
-    this.spentMs.delete(stage)
+  spent(stage: "prefill" | "decode", durationMs: number): void {
+    this.times.add(stage, durationMs)
+    if (stage === "prefill" && !this.isPrefilling) this.times.report(stage)
   }
 
   /**
    * Restores a prefix from the cache, as late as possible: an earlier request may have computed it
-   * meanwhile. At least one token is left, for its logits.
+   * meanwhile.
    */
   private restore(): void {
     this.begun = true
-    const { promptIds, cacheBreakpoints } = this.request
     // at once: growing with each chunk would copy what was read
-    this.cache.reserve(promptIds.length + 1)
-    const found = this.model.prefixes.find(this.owner, promptIds, {
-      most: promptIds.length - 1,
-      ...(!this.model.session.isInvariant && { multipleOf: this.model.session.chunkTokens }),
-      breakpoints: cacheBreakpoints,
-    })
-    found.restoreInto(this.cache)
-    this.wholeTokens = found.tokens
-    this.cacheReadTokens = found.markedTokens
+    this.cache.reserve(this.request.promptIds.length + 1)
+    this.prefix.restore()
   }
 
   private get chunkEnd(): number {
@@ -154,18 +137,12 @@ export class GenerateJob implements DecodeRow {
     this.isPromptRead = isLast
     const [chunk, rows] = [promptIds.subarray(from, to), this.embedded.within(from, to)]
     const logits = await this.model.session.read(this.cache, chunk, isLast, rows)
-    const isWhole = to - from === this.model.session.chunkTokens
-    if (this.wholeTokens === from && isWhole) this.wholeTokens = to
-    if (isLast)
-      this.cacheWriteTokens = Math.max(
-        0,
-        this.keep(this.request.cacheBreakpoints) - this.cacheReadTokens,
-      )
+    this.prefix.chunkRead(from, to)
     this.emit({
       type: "prefilled",
       inputTokens: to,
-      cacheReadTokens: Math.min(to, this.cacheReadTokens),
-      cacheWriteTokens: this.cacheWriteTokens,
+      cacheReadTokens: Math.min(to, this.prefix.readTokens),
+      cacheWriteTokens: isLast ? this.prefix.keepMarked() : 0,
     })
     if (isLast) this.sharePrompt(logits)
     return isLast && this.take(logits)
@@ -175,22 +152,12 @@ export class GenerateJob implements DecodeRow {
     if (!this.keepPrompt || this.ended) return
     const cache = this.model.session.newCache()
     cache.copyFrom(this.cache)
-    this.keepPrompt({ cache, logits: logits.slice(), wholeTokens: this.wholeTokens })
+    this.keepPrompt({ cache, logits: logits.slice(), wholeTokens: this.prefix.wholeTokens })
   }
 
-  private keep(breakpoints: readonly number[]): number {
-    const { cache, ids, wholeTokens, request } = this
-    const tokens = this.model.session.reusable(cache, request.promptIds.length, wholeTokens)
-    return this.model.prefixes.keep(this.owner, cache, {
-      ids,
-      tokens,
-      breakpoints: breakpoints.map((end) => Math.min(end, tokens)),
-    })
-  }
-
-  /** Keys that were rotated in different ways are never mixed. */
-  private get owner(): string {
-    return this.cache.isLong ? `${this.request.owner}\nlong` : this.request.owner
+  /** Called after each step. */
+  stepped(): void {
+    if (!this.ended) this.prefix.stepped()
   }
 
   private get left(): number {
@@ -285,13 +252,9 @@ export class GenerateJob implements DecodeRow {
     if (this.ended) return
     this.ended = true
     this.constrained?.release()
-    this.reportTime("prefill")
-    this.reportTime("decode")
-    try {
-      if (this.cache.length) this.keep([])
-    } catch {
-      // no memory for the prefix cache; the request has ended all the same
-    }
+    this.times.report("prefill")
+    this.times.report("decode")
+    this.prefix.keepAll()
     this.cache.release()
   }
 }

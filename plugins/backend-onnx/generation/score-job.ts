@@ -2,6 +2,7 @@ import { assertLogits } from "../sampling/sampler.ts"
 import type { DecoderEvent, ScoreRequest } from "./decoder-jobs.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { Model } from "./model.ts"
+import { StageTimes } from "./stage-times.ts"
 
 const logSumExp = (logits: Float32Array, ids: readonly number[]): number => {
   const chosen = ids.map((id) => logits[id]!)
@@ -39,13 +40,14 @@ export class ScoreJob {
   private index = 0
   private before = 0
   private begun = false
-  private spentMs = 0
+  private readonly times: StageTimes
   private ended = false
 
   constructor(model: Model, request: ScoreRequest, emit: (event: DecoderEvent) => void) {
     this.model = model
     this.request = request
     this.emit = emit
+    this.times = new StageTimes(emit)
     this.longest = Math.max(...request.prompts.map((ids) => ids.length))
     this.cache = this.newCache(request.prompts[0]?.length ?? 0)
   }
@@ -97,13 +99,12 @@ export class ScoreJob {
     return this.index === this.request.prompts.length
   }
 
-  spent(_stage: "prefill", durationMs: number): void {
-    this.spentMs += durationMs
+  spent(stage: "prefill", durationMs: number): void {
+    this.times.add(stage, durationMs)
   }
 
   release(): void {
-    if (this.spentMs) this.emit({ type: "time", stage: "prefill", durationMs: this.spentMs })
-    this.spentMs = 0
+    this.times.report("prefill")
     if (!this.ended) this.cache.release()
     this.ended = true
   }

@@ -137,6 +137,7 @@ export const openFakeModel = ({
   return {
     ask,
     steps: () => steps,
+    prefixBytes: () => prefixes.bytes,
     stop: () => scheduler.stop(),
     cancel: (id: number) => scheduler.cancel(id),
   }
