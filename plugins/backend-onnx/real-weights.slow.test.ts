@@ -198,6 +198,8 @@ describe.skipIf(!chatPath)("SmolLM2-135M-Instruct", () => {
       return scores
     }
     const [exact, own] = [await scoresIn("fp32"), await scoresIn("auto")]
+    const right = exact.map((scores, i) => scores.filter((score) => score < scores[i]!).length)
+    expect(right.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(8)
     const clear = exact.flatMap((scores, query) =>
       scores.flatMap((high, better) =>
         scores.flatMap((low, worse) => (high - low > 0.1 ? [{ query, better, worse }] : [])),
