@@ -4,7 +4,8 @@
 // queries, keys and values: one product or two or three, none of which ends within one of these;
 // a bank of the past of some layers as halves, [2 * layers, rows, kv_heads, capacity, size], keys
 // before values; the pasts' lengths and their rows of the bank, [B] each; where heads are rotated, the
-// positions of the tokens, [B, S], and cosines and sines, [positions, pairs]; where heads are normalized, the weights of queries and of keys, [size] each.
+// positions of the tokens, [B, S], and cosines and sines, [positions, pairs]; where heads are
+// normalized, the weights of queries and of keys, [size] each.
 // Attributes: kv_heads, window (absent: none), scale, layer (of those of the bank), epsilon.
 #include <algorithm>
 
@@ -109,10 +110,11 @@ class CachedAttention {
     attention.kv_heads = kv_heads_;
     attention.scale = scale_;
     attention.window = window_;
-    set_past(call, attention);
+    const Tensor bank = call.input(1);
+    set_past(call, bank, attention);
     const Parts parts = parts_of(call, attention);
     const Turning turning = turning_of(call, attention);
-    expect_within_bank(call, attention);
+    set_places(call, bank, attention);
     auto* keys = set_outputs(call, attention);
     const size_t tokens = attention.rows * attention.steps;
     if (!call.ok() || tokens == 0) return;
@@ -131,8 +133,7 @@ class CachedAttention {
 
  private:
   // Sets what is known of the past: `size`, and its arrays of this layer.
-  void set_past(Call& call, Attention& attention) const {
-    const Tensor bank = call.input(1);
+  void set_past(Call& call, const Tensor& bank, Attention& attention) const {
     call.expect(bank.axes == 5 && kv_heads_ > 0 && bank.size(2) == kv_heads_ && bank.size(4) > 0 &&
                     2 * layer_ + 1 < bank.size(0),
                 "CachedAttention: the bank has another size");
@@ -144,8 +145,9 @@ class CachedAttention {
     attention.capacity = bank.size(3);
   }
 
-  void expect_within_bank(Call& call, Attention& attention) const {
-    const Tensor bank = call.input(1), lengths = call.input(2), past_rows = call.input(3);
+  // Sets where each sequence has its past.
+  void set_places(Call& call, const Tensor& bank, Attention& attention) const {
+    const Tensor lengths = call.input(2), past_rows = call.input(3);
     call.expect(lengths.elements == attention.rows && past_rows.elements == attention.rows,
                 "CachedAttention: the inputs' sizes do not fit together");
     if (!call.ok()) return;

@@ -1,5 +1,6 @@
 // What becomes of the heads of a token's queries and keys before they attend: they are normalized
-// where the model does that, then rotated (RoPE: Su et al., arXiv 2104.09864), each dimension with the one that stands `pairs` behind it.
+// where the model does that, then rotated (RoPE: Su et al., arXiv 2104.09864), each dimension with
+// the one that stands `pairs` behind it.
 #pragma once
 #include <cstddef>
 
