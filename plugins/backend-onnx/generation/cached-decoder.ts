@@ -60,6 +60,11 @@ export class CachedDecoder {
     return this.decoder.mostTokens
   }
 
+  /** Prefixes are taken over by so many tokens: by chunks where numbers depend on them. */
+  get prefixMultiple(): number {
+    return this.isInvariant ? 1 : this.chunkTokens
+  }
+
   /**
    * How many cached tokens another sequence may take over: those in whole chunks where numbers
    * depend on chunks, and only the prompt's where prompts have weights of their own.

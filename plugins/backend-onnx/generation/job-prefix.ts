@@ -9,6 +9,15 @@ interface Sequence {
   readonly ids: readonly number[]
 }
 
+/** Whose prefixes a sequence shares: keys that were rotated in different ways are never mixed. */
+export const prefixOwner = ({
+  request,
+  cache,
+}: {
+  readonly request: { readonly owner: string }
+  readonly cache: KvCache
+}): string => (cache.isLong ? `${request.owner}\nlong` : request.owner)
+
 /** What an answer takes from the prefix cache, and what it leaves there. */
 export class JobPrefix {
   /** Tokens that others may take over, where results depend on chunks. */
@@ -24,10 +33,8 @@ export class JobPrefix {
     this.sequence = sequence
   }
 
-  /** Keys that were rotated in different ways are never mixed. */
   private get owner(): string {
-    const { cache, request } = this.sequence
-    return cache.isLong ? `${request.owner}\nlong` : request.owner
+    return prefixOwner(this.sequence)
   }
 
   /** Restores a prefix of the prompt. At least one token is left, for its logits. */
@@ -36,7 +43,7 @@ export class JobPrefix {
     const { cache, request } = this.sequence
     const found = prefixes.find(this.owner, request.promptIds, {
       most: request.promptIds.length - 1,
-      ...(!session.isInvariant && { multipleOf: session.chunkTokens }),
+      multipleOf: session.prefixMultiple,
       breakpoints: request.cacheBreakpoints,
     })
     found.restoreInto(cache)

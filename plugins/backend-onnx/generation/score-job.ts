@@ -1,5 +1,6 @@
 import { assertLogits } from "../sampling/sampler.ts"
 import type { DecoderEvent, ScoreRequest } from "./decoder-jobs.ts"
+import { prefixOwner } from "./job-prefix.ts"
 import type { KvCache } from "./kv-cache.ts"
 import type { Model } from "./model.ts"
 import { StageTimes } from "./stage-times.ts"
@@ -57,14 +58,12 @@ export class ScoreJob {
     return this.model.session.newCache(this.longest, { reach })
   }
 
-  /** Keys that were rotated in different ways are never mixed. */
   private get owner(): string {
-    return this.cache.isLong ? `${this.request.owner}\nlong` : this.request.owner
+    return prefixOwner({ request: this.request, cache: this.cache })
   }
 
   private whole(tokens: number): number {
-    const { isInvariant, chunkTokens } = this.model.session
-    return isInvariant ? tokens : tokens - (tokens % chunkTokens)
+    return tokens - (tokens % this.model.session.prefixMultiple)
   }
 
   /** Takes over as many tokens as possible; the last one is computed again, for its logits. */
@@ -77,7 +76,7 @@ export class ScoreJob {
     const most = ids.length - 1
     const found = prefixes.find(this.owner, ids, {
       most,
-      ...(!session.isInvariant && { multipleOf: session.chunkTokens }),
+      multipleOf: session.prefixMultiple,
       breakpoints: [],
     })
     const own = this.whole(Math.min(sharedPrefix(this.cached, ids), this.cache.length, most))
