@@ -2,26 +2,32 @@ import { expect, test } from "vitest"
 import { AutomatonConstraints } from "./testing/automaton.ts"
 import { openFakeModel } from "./testing/fake-model.ts"
 
-test("a sequence that is cancelled while another group is computed is left out", async () => {
-  const [long, tokens] = [6_000, ["a", "b"]]
-  let isLongDecoded = false
-  let isCancelled = false
-  const late: number[] = []
-  const model = openFakeModel({
+/** A model of two tokens. */
+const openTwoTokens = (logits: Parameters<typeof openFakeModel>[0]["logits"]) => {
+  const tokens = ["a", "b"]
+  return openFakeModel({
     tokens,
     endTokens: [],
     constraints: new AutomatonConstraints(tokens, new Set()),
     speculation: false,
-    logits: (_token, at) => {
-      if (at >= long) {
-        if (isCancelled) late.push(at)
-        isLongDecoded = true
-      } else if (isLongDecoded && !isCancelled) {
-        isCancelled = true
-        model.cancel(1)
-      }
-      return [0, 1]
-    },
+    logits,
+  })
+}
+
+test("a sequence that is cancelled while another group is computed is left out", async () => {
+  const long = 6_000
+  let isLongDecoded = false
+  let isCancelled = false
+  const late: number[] = []
+  const model = openTwoTokens((_token, at) => {
+    if (at >= long) {
+      if (isCancelled) late.push(at)
+      isLongDecoded = true
+    } else if (isLongDecoded && !isCancelled) {
+      isCancelled = true
+      model.cancel(1)
+    }
+    return [0, 1]
   })
   const short = model.ask({ promptIds: Int32Array.of(0, 1, 0), maxTokens: 300 })
   void model.ask({ promptIds: new Int32Array(long), maxTokens: 300 })
@@ -31,24 +37,17 @@ test("a sequence that is cancelled while another group is computed is left out",
 })
 
 test("a sequence that is cancelled during a step that fails is not tried alone", async () => {
-  const tokens = ["a", "b"]
   let isCancelled = false
   const after: number[] = []
-  const model = openFakeModel({
-    tokens,
-    endTokens: [],
-    constraints: new AutomatonConstraints(tokens, new Set()),
-    speculation: false,
-    logits: (_token, at) => {
-      if (isCancelled) after.push(at)
-      // both are decoded: the other one is 37 tokens longer
-      else if (at === 20) {
-        isCancelled = true
-        model.cancel(1)
-        throw new Error("lost")
-      }
-      return [0, 1]
-    },
+  const model = openTwoTokens((_token, at) => {
+    if (isCancelled) after.push(at)
+    // both are decoded: the other one is 37 tokens longer
+    else if (at === 20) {
+      isCancelled = true
+      model.cancel(1)
+      throw new Error("lost")
+    }
+    return [0, 1]
   })
   const short = model.ask({ promptIds: Int32Array.of(0, 1, 0), maxTokens: 40 })
   void model.ask({ promptIds: new Int32Array(40), maxTokens: 40 })
@@ -62,15 +61,8 @@ test.each([
 ])(
   "a prompt with breakpoints at $breakpoints is kept before or after the step that reads it",
   async ({ breakpoints, isKept }) => {
-    const tokens = ["a", "b"]
     const found: boolean[] = []
-    const model = openFakeModel({
-      tokens,
-      endTokens: [],
-      constraints: new AutomatonConstraints(tokens, new Set()),
-      speculation: false,
-      logits: () => [0, 1],
-    })
+    const model = openTwoTokens(() => [0, 1])
     await model.ask(
       { promptIds: new Int32Array(40), cacheBreakpoints: breakpoints, maxTokens: 4 },
       undefined,

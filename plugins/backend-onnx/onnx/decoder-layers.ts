@@ -28,8 +28,9 @@ const norm = (
   if (stream.pending === undefined)
     return { normed: productInput(() => plainNorm(building, stream.sum, weights), step), stream }
   const { pending } = stream
-  const [normed, sum] = [graph.name("norm"), graph.name("sum")]
+  const sum = graph.name("sum")
   const byNodes = () => {
+    const normed = graph.name("norm")
     graph.nodeWith(
       "SkipSimplifiedLayerNormalization",
       [stream.sum, pending, scale],

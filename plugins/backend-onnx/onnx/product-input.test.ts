@@ -7,6 +7,7 @@ import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { writeGraph } from "./graph-cache.ts"
 import { kernelsVersion } from "./kernels.ts"
 import { linear } from "./linear.ts"
+import { plainNorm } from "./norms.ts"
 import { openSession, type Session } from "./onnx-session.ts"
 import { type ProductInput, productInput } from "./product-input.ts"
 import { gatedProducts } from "./products.ts"
@@ -25,9 +26,8 @@ const normed = (graph: GraphBuilder, width: number, isAdded: boolean): ProductIn
   const attributes = { epsilon: { float: epsilon } }
   const byNodes = (): Value => {
     const sum = isAdded ? graph.node("Add", ["x", "added"]) : "x"
-    return graph.node("SimplifiedLayerNormalization", [sum, weights], {
-      attributes: { axis: -1, ...attributes, stash_type: 1 },
-    })
+    const building = { graph, config: { normEpsilon: epsilon } }
+    return plainNorm(building as Parameters<typeof plainNorm>[0], sum, normWeights(width))
   }
   const step = { x: "x", inputs: isAdded ? [weights, "added"] : [weights], attributes }
   return productInput(byNodes, isAdded ? { ...step, sum: "sum" } : step)
