@@ -5,7 +5,7 @@ import { useModels } from "./models.js"
 import { Frame } from "./parts/frame.js"
 import { Loading, ProblemNotice } from "./parts/notice.js"
 import { Returned } from "./parts/viewing.js"
-import { useRoute } from "./route.js"
+import { routeOf, useRoute } from "./route.js"
 import { useStore } from "./store.js"
 import { Account } from "./views/account.js"
 import { AccountWarnings } from "./views/account-warnings.js"
@@ -122,8 +122,8 @@ export const Screen = () => {
   const { token, own, me, problem } = useAccount(route)
   useSpokenLanguage()
   useEffect(() => {
-    // who has signed in is on no page for those who have not
-    if (me && route in outside) location.replace("#overview")
+    // who has signed in is on no page for those who have not, and may have left it since it was drawn
+    if (me && routeOf(location.hash) in outside) location.replace("#overview")
   }, [me, route])
 
   if (token && !me)
