@@ -1,43 +1,24 @@
+import {
+  type Attribute,
+  type ElementType,
+  elementTypes,
+  type GraphNode,
+  type NodeOptions,
+  nodeProto,
+  type Value,
+} from "./graph-node.ts"
+import { joinSteps } from "./join-steps.ts"
 import { ProtobufWriter } from "./protobuf.ts"
 import type { StoredWeights, WeightStore } from "./weight-store.ts"
 
-/** Numbers of TensorProto.DataType. */
-const elementTypes = { float: 1, uint8: 2, int8: 3, uint16: 4, int64: 7, float16: 10 } as const
 const elementBytes = { float: 4, uint8: 1, int8: 1, uint16: 2, int64: 8, float16: 2 } as const
-export type ElementType = keyof typeof elementTypes
 
-/** The name of a value (edge) in the graph. */
-export type Value = string
-export type Attribute = number | string | readonly number[] | { readonly float: number }
+export type { Attribute, ElementType, Value }
 
 /** What a graph is built for: ONNX Runtime has other operators for each. */
 export type Target = "cpu" | "gpu"
 
 const lastTwoSwapped = { 2: [1, 0], 3: [0, 2, 1], 4: [0, 1, 3, 2] } as const
-
-export interface NodeOptions {
-  readonly attributes?: Readonly<Record<string, Attribute>>
-  /** `rakit`: an operator of the native kernels. */
-  readonly domain?: "com.microsoft" | "rakit"
-}
-
-const attributeProto = (name: string, value: Attribute): ProtobufWriter => {
-  const proto = new ProtobufWriter().text(1, name)
-  if (typeof value === "number") return proto.int(3, value).int(20, 2)
-  if (typeof value === "string") return proto.text(4, value).int(20, 3)
-  if ("float" in value) return proto.float(2, value.float).int(20, 1)
-  for (const item of value) proto.int(8, item)
-  return proto.int(20, 7)
-}
-
-/** A subgraph: its nodes may use all values of the graph around it. */
-const branchProto = (nodes: readonly ProtobufWriter[], result: Value): ProtobufWriter => {
-  const graph = new ProtobufWriter()
-  for (const node of nodes) graph.message(1, node)
-  const tensor = new ProtobufWriter().int(1, elementTypes.float)
-  const type = new ProtobufWriter().message(1, tensor)
-  return graph.text(2, "branch").message(12, new ProtobufWriter().text(1, result).message(2, type))
-}
 
 const valueInfo = (
   name: string,
@@ -65,13 +46,13 @@ export class GraphBuilder {
   readonly target: Target
   /** Whether it may have nodes of the native kernels, which run on the CPU. */
   readonly kernels: boolean
-  private usesKernels = false
-  private nodes: ProtobufWriter[] = []
-  private readonly casts: ProtobufWriter[] = []
+  private nodes: GraphNode[] = []
+  private readonly casts: GraphNode[] = []
   private readonly initializers: ProtobufWriter[] = []
   private readonly inputs: ProtobufWriter[] = []
   private readonly outputs: ProtobufWriter[] = []
   private readonly constants = new Map<string, Value>()
+  private readonly constantNames = new Set<Value>()
   private fresh = 0
 
   constructor(store: WeightStore, target: Target = "cpu", kernels = false) {
@@ -88,9 +69,7 @@ export class GraphBuilder {
   /** Makes `value` an output of the graph under `name`. */
   output(name: Value, value: Value, type: ElementType, shape: readonly (number | string)[]): void {
     this.outputs.push(valueInfo(name, type, shape))
-    this.nodes.push(
-      new ProtobufWriter().text(1, value).text(2, name).text(3, `out_${name}`).text(4, "Identity"),
-    )
+    this.nodes.push({ op: "Identity", name: `out_${name}`, inputs: [value], outputs: [name] })
   }
 
   nodeWith(
@@ -99,15 +78,7 @@ export class GraphBuilder {
     outputs: readonly Value[],
     options: NodeOptions = {},
   ): readonly Value[] {
-    const proto = new ProtobufWriter()
-    for (const input of inputs) proto.text(1, input)
-    for (const output of outputs) proto.text(2, output)
-    proto.text(3, this.name(`n_${op}`)).text(4, op)
-    for (const [name, value] of Object.entries(options.attributes ?? {}))
-      proto.message(5, attributeProto(name, value))
-    if (options.domain) proto.text(7, options.domain)
-    if (options.domain === "rakit") this.usesKernels = true
-    this.nodes.push(proto)
+    this.nodes.push({ op, name: this.name(`n_${op}`), inputs, outputs, ...options })
     return outputs
   }
 
@@ -166,19 +137,18 @@ export class GraphBuilder {
   /** Either of two float values, by a boolean scalar: only the nodes of that branch are run. */
   either(condition: Value, whenTrue: () => Value, whenFalse: () => Value): Value {
     const outer = this.nodes
-    const branchOf = (build: () => Value): ProtobufWriter => {
+    const branchOf = (build: () => Value) => {
       this.nodes = []
       const result = build()
-      return branchProto(this.nodes, result)
+      return { nodes: this.nodes, result }
     }
     const branches = { then_branch: branchOf(whenTrue), else_branch: branchOf(whenFalse) }
     this.nodes = outer
     const output = this.name("If")
-    const proto = new ProtobufWriter().text(1, condition).text(2, output)
-    proto.text(3, this.name("n_If")).text(4, "If")
-    for (const [name, branch] of Object.entries(branches))
-      proto.message(5, new ProtobufWriter().text(1, name).message(6, branch).int(20, 5))
-    this.nodes.push(proto)
+    this.nodes.push({
+      ...{ op: "If", name: this.name("n_If"), inputs: [condition], outputs: [output] },
+      attributes: branches,
+    })
     return output
   }
 
@@ -222,6 +192,7 @@ export class GraphBuilder {
   }
 
   private tensor(name: Value, type: ElementType, shape: readonly number[]): ProtobufWriter {
+    this.constantNames.add(name)
     const proto = new ProtobufWriter()
     for (const size of shape) proto.int(1, size)
     return proto.int(2, elementTypes[type]).text(8, name)
@@ -248,19 +219,32 @@ export class GraphBuilder {
     // what is an input with a default is no constant to ONNX Runtime, which would keep the floats of
     // a constant in memory
     this.input(name, "float16", shape)
+    this.constantNames.delete(name)
     const value = this.name("Cast")
-    const cast = new ProtobufWriter().text(1, name).text(2, value).text(3, this.name("n_Cast"))
-    const to = attributeProto("to", elementTypes.float)
-    this.casts.push(cast.text(4, "Cast").message(5, to))
+    this.casts.push({
+      ...{ op: "Cast", name: this.name("n_Cast"), inputs: [name], outputs: [value] },
+      attributes: { to: elementTypes.float },
+    })
     return { region, value }
   }
 
+  /** Nodes of the native kernels that follow each other become one. */
   toBytes(): Buffer {
+    const nodes = joinSteps(this.nodes, {
+      isConstant: (value) => this.constantNames.has(value),
+      wiring: (lines) =>
+        this.inline(
+          "int64",
+          [lines.length, lines[0]!.length],
+          BigInt64Array.from(lines.flat(), BigInt),
+        ),
+      name: () => this.name("n_Steps"),
+    })
     const graph = new ProtobufWriter()
     // of the nodes that an operator waits for, ONNX Runtime runs later ones of this list first; so
     // each of these runs right before its operator, and not all of them before the first one
-    for (const node of this.casts) graph.message(1, node)
-    for (const node of this.nodes) graph.message(1, node)
+    for (const node of this.casts) graph.message(1, nodeProto(node))
+    for (const node of nodes) graph.message(1, nodeProto(node))
     graph.text(2, "rakit")
     for (const initializer of this.initializers) graph.message(5, initializer)
     for (const input of this.inputs) graph.message(11, input)
@@ -274,7 +258,7 @@ export class GraphBuilder {
       .message(8, opset("", 17))
       .message(8, opset("com.microsoft", 1))
     // other graphs are those of a process without native kernels
-    if (this.usesKernels) model.message(8, opset("rakit", 1))
+    if (nodes.some(({ domain }) => domain === "rakit")) model.message(8, opset("rakit", 1))
     return model.toBytes()
   }
 }

@@ -6,7 +6,7 @@
 // a row of K values of 2 K of x (absent: none; rows are not normalized then).
 #include <algorithm>
 
-#include "call.h"
+#include "node-call.h"
 #include "operators.h"
 #include "processor.h"
 
@@ -96,13 +96,14 @@ size_t panels_each(const Weights& weights, size_t rows) {
   return std::min(std::max<size_t>(1, some / panel_work), (weights.panels() + 7) / 8);
 }
 
-class BlockMatMul {
+class BlockMatMul : public Operator {
  public:
   static constexpr const char* kName = "BlockMatMul";
   static constexpr int kTypes[] = {kFloat, kUint8, kAnyType, kAnyType, kFloat, kFloat};
   static constexpr size_t kRequired = 3;
   static constexpr int kResults[] = {kFloat, kFloat};
   static constexpr size_t kRequiredResults = 1;
+  static constexpr bool kVariadic = false;
 
   explicit BlockMatMul(const Attributes& attributes)
       : gate_(static_cast<Activation>(attributes.integer("gate"))),
@@ -114,7 +115,7 @@ class BlockMatMul {
     weights_.blocks = (weights_.columns + kBlock - 1) / kBlock;
   }
 
-  void compute(Call& call) const {
+  void compute(Call& call) const override {
     const Weights weights = weights_of(call);
     Tensor x = call.input(0);
     Source source = source_of(call, x, weights.columns);
@@ -176,6 +177,10 @@ class BlockMatMul {
 const OrtCustomOp* block_matmul() {
   static const Description<BlockMatMul> description;
   return &description;
+}
+
+std::unique_ptr<Operator> make_block_matmul(const Attributes& attributes) {
+  return std::make_unique<BlockMatMul>(attributes);
 }
 
 }  // namespace rakit

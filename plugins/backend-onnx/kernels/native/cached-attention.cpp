@@ -9,7 +9,7 @@
 // Attributes: kv_heads, window (absent: none), scale, layer (of those of the bank), epsilon.
 #include <algorithm>
 
-#include "call.h"
+#include "node-call.h"
 #include "operators.h"
 #include "processor.h"
 
@@ -89,7 +89,7 @@ bool is_small(const Attention& attention) {
   return keys * attention.kv_heads * (4 + attention.steps * attention.group()) < 6000;
 }
 
-class CachedAttention {
+class CachedAttention : public Operator {
  public:
   static constexpr const char* kName = "CachedAttention";
   static constexpr int kTypes[] = {kFloat, kUint16, kInt64, kInt64, kFloat, kFloat,
@@ -97,6 +97,7 @@ class CachedAttention {
   static constexpr size_t kRequired = 4;
   static constexpr int kResults[] = {kFloat, kUint16};
   static constexpr size_t kRequiredResults = 2;
+  static constexpr bool kVariadic = false;
 
   explicit CachedAttention(const Attributes& attributes)
       : kv_heads_(attributes.integer("kv_heads")),
@@ -105,7 +106,7 @@ class CachedAttention {
         scale_(attributes.number("scale")),
         epsilon_(attributes.number("epsilon")) {}
 
-  void compute(Call& call) const {
+  void compute(Call& call) const override {
     Attention attention{};
     attention.kv_heads = kv_heads_;
     attention.scale = scale_;
@@ -237,6 +238,10 @@ class CachedAttention {
 const OrtCustomOp* cached_attention() {
   static const Description<CachedAttention> description;
   return &description;
+}
+
+std::unique_ptr<Operator> make_cached_attention(const Attributes& attributes) {
+  return std::make_unique<CachedAttention>(attributes);
 }
 
 }  // namespace rakit

@@ -1,7 +1,9 @@
-// What operators share: the tensors of a call, and the description that ONNX Runtime asks for.
+// What operators share: the tensors of a call, and the attributes of a node.
 #pragma once
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "onnx-runtime.h"
 
@@ -22,43 +24,22 @@ struct Tensor {
   size_t last() const { return axes ? size(axes - 1) : 0; }
 };
 
-// One call of an operator. The first failure is kept, and what follows it returns nothing.
+// One call of an operator, which a node of its own makes or one that runs several. The first failure
+// is kept, and what follows it returns nothing.
 class Call {
  public:
-  Call(const OrtApi* api, OrtKernelContext* context) : api_(api), context_(context) {}
-
   bool ok() const { return !failed_; }
+  const char* failed() const { return failed_; }
   void expect(bool condition, const char* otherwise) {
     if (!condition && !failed_) failed_ = otherwise;
   }
 
   // Empty where the node leaves this input out.
-  Tensor input(size_t index) {
-    const OrtValue* value = nullptr;
-    if (index >= inputs()) return {};
-    check(from<Input>(api_)(context_, index, &value));
-    Tensor tensor;
-    if (!ok() || !value) return tensor;
-    OrtTensorInfo* info = nullptr;
-    check(from<TensorInfo>(api_)(value, &info));
-    if (!ok()) return tensor;
-    check(from<TensorElementType>(api_)(info, &tensor.type));
-    check(from<ElementCount>(api_)(info, &tensor.elements));
-    check(from<DimensionCount>(api_)(info, &tensor.axes));
-    expect(tensor.axes <= Tensor::kMostAxes, "an input has too many axes");
-    if (ok()) check(from<Dimensions>(api_)(info, tensor.sizes, tensor.axes));
-    from<ReleaseTensorInfo>(api_)(info);
-    check(from<TensorData>(api_)(const_cast<OrtValue*>(value), &tensor.data));
-    return tensor;
-  }
+  virtual Tensor input(size_t index) = 0;
 
   template <typename T>
   T* output(size_t index, const int64_t* sizes, size_t axes) {
-    OrtValue* value = nullptr;
-    void* data = nullptr;
-    if (ok()) check(from<Output>(api_)(context_, index, sizes, axes, &value));
-    if (ok()) check(from<TensorData>(api_)(value, &data));
-    return static_cast<T*>(data);
+    return static_cast<T*>(ok() ? output_data(index, sizes, axes, sizeof(T)) : nullptr);
   }
 
   // Runs the parts on the threads of the session.
@@ -74,47 +55,37 @@ class Call {
       const auto& [run, work] = *static_cast<Both*>(data);
       run(work, part);
     };
-    check(from<ParallelFor>(api_)(context_, each, parts, 0, &both));
+    run_parts(each, parts, &both);
   }
 
-  OrtStatus* result() const {
-    return failed_ ? from<CreateStatus>(api_)(kInvalidArgument, failed_) : nullptr;
-  }
+ protected:
+  virtual void* output_data(size_t index, const int64_t* sizes, size_t axes, size_t bytes) = 0;
+  virtual void run_parts(void (*each)(void*, size_t), size_t parts, void* data) = 0;
 
  private:
-  size_t inputs() {
-    if (!inputs_) check(from<InputCount>(api_)(context_, &inputs_));
-    return inputs_;
-  }
-
-  void check(OrtStatus* status) {
-    if (!status) return;
-    from<ReleaseStatus>(api_)(status);
-    expect(false, "ONNX Runtime refused a call of an operator of rakit");
-  }
-
-  const OrtApi* api_;
-  OrtKernelContext* context_;
-  size_t inputs_ = 0;
   const char* failed_ = nullptr;
 };
 
-// The attributes of a node; those that are absent are 0.
+// The attributes of a node; those that are absent are 0. A node that runs several operators has the
+// attributes of each with its number before their names: "0.K", "1.K".
 class Attributes {
  public:
-  Attributes(const OrtApi* api, const OrtKernelInfo* info) : api_(api), info_(info) {}
+  Attributes(const OrtApi* api, const OrtKernelInfo* info, std::string prefix = "")
+      : api_(api), info_(info), prefix_(std::move(prefix)) {}
 
   size_t integer(const char* name) const {
     int64_t value = 0;
-    ignore(from<IntAttribute>(api_)(info_, name, &value));
+    ignore(from<IntAttribute>(api_)(info_, (prefix_ + name).c_str(), &value));
     return value > 0 && value <= INT32_MAX ? static_cast<size_t>(value) : 0;
   }
 
   float number(const char* name) const {
     float value = 0;
-    ignore(from<FloatAttribute>(api_)(info_, name, &value));
+    ignore(from<FloatAttribute>(api_)(info_, (prefix_ + name).c_str(), &value));
     return value;
   }
+
+  Attributes of_step(size_t step) const { return {api_, info_, std::to_string(step) + "."}; }
 
  private:
   void ignore(OrtStatus* status) const {
@@ -123,6 +94,14 @@ class Attributes {
 
   const OrtApi* api_;
   const OrtKernelInfo* info_;
+  std::string prefix_;
+};
+
+// What is made of a node's attributes, and runs its calls.
+class Operator {
+ public:
+  virtual ~Operator() = default;
+  virtual void compute(Call& call) const = 0;
 };
 
 // Memory of a thread, which is kept for its next call.
@@ -141,50 +120,6 @@ class Scratch {
  private:
   char* memory_ = nullptr;
   size_t size_ = 0;
-};
-
-// Describes an operator by a class that is made of a node's attributes and has `compute`, `kName`,
-// `kTypes` of its inputs, `kRequired`, how many of these a node must have, and `kResults` and
-// `kRequiredResults`, the same of its outputs.
-template <typename Kernel>
-struct Description : OrtCustomOp {
-  struct Made {
-    const OrtApi* api;
-    Kernel kernel;
-  };
-
-  Description() : OrtCustomOp{} {
-    version = 17;
-    name = [](const OrtCustomOp*) { return Kernel::kName; };
-    provider = [](const OrtCustomOp*) -> const char* { return nullptr; };
-    input_count = [](const OrtCustomOp*) { return sizeof Kernel::kTypes / sizeof(int); };
-    input_type = [](const OrtCustomOp*, size_t index) { return Kernel::kTypes[index]; };
-    output_count = [](const OrtCustomOp*) { return sizeof Kernel::kResults / sizeof(int); };
-    output_type = [](const OrtCustomOp*, size_t index) { return Kernel::kResults[index]; };
-    input_characteristic = [](const OrtCustomOp*, size_t index) {
-      return index < Kernel::kRequired ? 0 : 1;
-    };
-    output_characteristic = [](const OrtCustomOp*, size_t index) {
-      return index < Kernel::kRequiredResults ? 0 : 1;
-    };
-    input_memory = [](const OrtCustomOp*, size_t) { return 0; };
-    variadic_inputs = variadic_outputs = [](const OrtCustomOp*) { return 0; };
-    variadic_inputs_alike = variadic_outputs_alike = [](const OrtCustomOp*) { return 0; };
-    create_kernel_v2 = [](const OrtCustomOp*, const OrtApi* api, const OrtKernelInfo* info,
-                          void** made) -> OrtStatus* {
-      *made = new Made{api, Kernel{Attributes{api, info}}};
-      return nullptr;
-    };
-    compute_v2 = [](void* made, OrtKernelContext* context) -> OrtStatus* {
-      auto& [api, kernel] = *static_cast<Made*>(made);
-      Call call{api, context};
-      kernel.compute(call);
-      return call.result();
-    };
-    destroy_kernel = [](void* made) { delete static_cast<Made*>(made); };
-    start_version = [](const OrtCustomOp*) { return 1; };
-    end_version = [](const OrtCustomOp*) { return INT32_MAX; };
-  }
 };
 
 }  // namespace rakit

@@ -2,7 +2,7 @@
 // Attribute: activation, 1 (SiLU) or 2 (GELU by its tanh approximation).
 #include <algorithm>
 
-#include "call.h"
+#include "node-call.h"
 #include "operators.h"
 #include "processor.h"
 
@@ -29,18 +29,19 @@ size_t rows_each(size_t rows, size_t columns) {
   return (rows + parts - 1) / parts;
 }
 
-class GatedUnit {
+class GatedUnit : public Operator {
  public:
   static constexpr const char* kName = "GatedUnit";
   static constexpr int kTypes[] = {kFloat};
   static constexpr size_t kRequired = 1;
   static constexpr int kResults[] = {kFloat};
   static constexpr size_t kRequiredResults = 1;
+  static constexpr bool kVariadic = false;
 
   explicit GatedUnit(const Attributes& attributes)
       : activation_(static_cast<Activation>(attributes.integer("activation"))) {}
 
-  void compute(Call& call) const {
+  void compute(Call& call) const override {
     Tensor x = call.input(0);
     call.expect(activation_ == Activation::kSilu || activation_ == Activation::kGelu,
                 "GatedUnit: the activation is neither SiLU nor GELU");
@@ -65,6 +66,10 @@ class GatedUnit {
 const OrtCustomOp* gated_unit() {
   static const Description<GatedUnit> description;
   return &description;
+}
+
+std::unique_ptr<Operator> make_gated_unit(const Attributes& attributes) {
+  return std::make_unique<GatedUnit>(attributes);
 }
 
 }  // namespace rakit

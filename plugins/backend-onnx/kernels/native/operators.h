@@ -1,12 +1,21 @@
 #pragma once
+#include <memory>
 
 namespace rakit {
 
 struct OrtCustomOp;
+class Attributes;
+class Operator;
 
 // The operators of the domain "rakit".
 const OrtCustomOp* block_matmul();
 const OrtCustomOp* cached_attention();
 const OrtCustomOp* gated_unit();
+const OrtCustomOp* steps();
+
+// The same without a node of their own.
+std::unique_ptr<Operator> make_block_matmul(const Attributes&);
+std::unique_ptr<Operator> make_cached_attention(const Attributes&);
+std::unique_ptr<Operator> make_gated_unit(const Attributes&);
 
 }  // namespace rakit
