@@ -86,7 +86,7 @@ bool is_small(const Attention& attention) {
   size_t keys = 0;
   for (size_t row = 0; row < attention.rows; row++)
     keys += static_cast<size_t>(attention.past_lengths[row]) + attention.steps;
-  return keys * attention.kv_heads * (4 + attention.steps * attention.group()) < 6000;
+  return keys * attention.kv_heads * (4 + attention.steps * attention.group()) < 1000;
 }
 
 class CachedAttention : public Operator {

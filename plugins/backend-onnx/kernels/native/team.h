@@ -51,7 +51,7 @@ class Team {
   // a claim is of the loop that it is for.
   static constexpr unsigned kBits = 20;
   static constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
-  static constexpr int kLooks = 200;
+  static constexpr int kLooks = 300;
 
   static bool has_parts(uint64_t state) { return (state & kMask) < (state >> kBits & kMask); }
 
