@@ -125,9 +125,7 @@ void multiply(const Product& product, size_t from, size_t to, void* scratch) {
 
 }  // namespace
 
-const Kernels kAmx{"amx", quantize_row, multiply,
-                   [](const Weights& weights) { return weights.blocks * kUnpacked; },
-                   attend, attention_scratch_bytes, add_rows, normalize_row, turn_heads,
-                   to_halves, gate};
+const Kernels kAmx{kLaneKernels, "amx", quantize_row, multiply,
+                   [](const Weights& weights) { return weights.blocks * kUnpacked; }};
 
 }  // namespace rakit

@@ -20,9 +20,7 @@ inline void write_halves(__m256 values, uint16_t* to) {
 }  // namespace
 }  // namespace rakit
 
-#include "attention-lanes.h"
-#include "gated-lanes.h"
-#include "heads-lanes.h"
+#include "lane-kernels.h"
 
 namespace rakit {
 namespace {
@@ -146,8 +144,7 @@ void quantize_row(const float* x, const Weights& weights, const Rows& rows, size
 
 }  // namespace
 
-const Kernels kAvx2{"avx2", quantize_row, multiply, [](const Weights&) -> size_t { return 0; },
-                   attend, attention_scratch_bytes, add_rows, normalize_row, turn_heads,
-                   to_halves, gate};
+const Kernels kAvx2{kLaneKernels, "avx2", quantize_row, multiply,
+                    [](const Weights&) -> size_t { return 0; }};
 
 }  // namespace rakit

@@ -20,9 +20,7 @@ inline void write_halves(__m512 values, uint16_t* to) {
 }  // namespace
 }  // namespace rakit
 
-#include "attention-lanes.h"
-#include "gated-lanes.h"
-#include "heads-lanes.h"
+#include "lane-kernels.h"
 
 namespace rakit {
 namespace {

@@ -10,8 +10,7 @@ void multiply(const Product& product, size_t from, size_t to, void*) {
 
 }  // namespace
 
-const Kernels kAvx512{"avx512", quantize_row, multiply, [](const Weights&) -> size_t { return 0; },
-                   attend, attention_scratch_bytes, add_rows, normalize_row, turn_heads,
-                   to_halves, gate};
+const Kernels kAvx512{kLaneKernels, "avx512", quantize_row, multiply,
+                    [](const Weights&) -> size_t { return 0; }};
 
 }  // namespace rakit

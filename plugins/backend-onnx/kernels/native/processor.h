@@ -6,15 +6,8 @@
 
 namespace rakit {
 
-// What one kind of processor does. A row's numbers are the same whatever stands beside it, as the
-// sums of a block are integers and blocks are added in their order.
-struct Kernels {
-  const char* name;
-  // Quantizes a row, `x [columns]`.
-  void (*quantize)(const float* x, const Weights&, const Rows&, size_t row);
-  // Writes the outputs of the panels `from` to `to`. `scratch` has `scratch_bytes`.
-  void (*multiply)(const Product&, size_t from, size_t to, void* scratch);
-  size_t (*scratch_bytes)(const Weights&);
+// What is written once, for registers of any width; see lane-kernels.h.
+struct LaneKernels {
   // Attends from the queries of a part; see attention.h.
   void (*attend)(const Attention&, size_t part, void* scratch);
   size_t (*attention_scratch_bytes)(const Attention&);
@@ -27,6 +20,17 @@ struct Kernels {
   void (*to_halves)(const float* from, size_t count, uint16_t* to);
   // Writes the rows `first` to `end` of a gated unit.
   void (*gate)(const GatedRows&, Activation, size_t first, size_t end);
+};
+
+// What one kind of processor does. A row's numbers are the same whatever stands beside it, as the
+// sums of a block are integers and blocks are added in their order.
+struct Kernels : LaneKernels {
+  const char* name;
+  // Quantizes a row, `x [columns]`.
+  void (*quantize)(const float* x, const Weights&, const Rows&, size_t row);
+  // Writes the outputs of the panels `from` to `to`. `scratch` has `scratch_bytes`.
+  void (*multiply)(const Product&, size_t from, size_t to, void* scratch);
+  size_t (*scratch_bytes)(const Weights&);
 };
 
 extern const Kernels kAvx2;
