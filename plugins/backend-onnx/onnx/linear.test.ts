@@ -3,9 +3,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
 import { encodeAs, ggmlTypeNamed } from "../testing/ggml-encode.ts"
+import { inputRows, matrixOfType as matrixOf } from "../testing/products.ts"
 import type { Matrix } from "../weights/matrix.ts"
 import { GraphBuilder } from "./graph-builder.ts"
+import { writeGraph } from "./graph-cache.ts"
+import { kernelsVersion } from "./kernels.ts"
 import { bytesPerWeight, linear } from "./linear.ts"
+import { openSession } from "./onnx-session.ts"
+import { Tensor } from "./runtime.ts"
 import { WeightStore } from "./weight-store.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "rakit-linear-"))
@@ -55,3 +60,25 @@ test("a matrix in 16 bits takes two bytes a weight, and a value that none is nea
   )
   store.close()
 })
+
+test.skipIf(!kernelsVersion()).each(["Q4_0", "Q4_1", "Q8_0"])(
+  "a native product by %s has a bias without a node for it",
+  async (type) => {
+    const [width, outputs, count] = [64, 1000, 35]
+    const bias = Float32Array.from({ length: outputs }, (_, i) => Math.sin(i) / 7)
+    writeGraph(folder, { graph: `${type}.onnx`, weights: `${type}-bias.bin` }, (graph) => {
+      graph.input("x", "float", ["B", "S", width])
+      const matrix = matrixOf(type, outputs, width)
+      graph.output("bare", linear(graph, "x", matrix, "auto"), "float", ["B", "S", outputs])
+      graph.output("y", linear(graph, "x", matrix, "auto", bias), "float", ["B", "S", outputs])
+      expect(graph.toBytes().includes("Add")).toBe(false)
+    })
+    const session = await openSession(join(folder, `${type}.onnx`), 2)
+    const x = Float32Array.from(inputRows(count, width).flatMap((row) => [...row]))
+    const { bare, y } = await session.run({ x: new Tensor("float32", x, [1, count, width]) })
+    await session.release()
+    expect(y!.data).toEqual(
+      (bare!.data as Float32Array).map((value, i) => value + bias[i % outputs]!),
+    )
+  },
+)

@@ -43,10 +43,9 @@ export const linear = (
   bias?: Float32Array,
 ): Value => {
   const kept = precision === "auto" ? ownPrecision(matrix) : precision
-  const product =
-    graph.kernels && (kept === "int8" || kept === "int4")
-      ? panelLinear(graph, x, matrix, kept)
-      : plainLinears(graph)[kept](graph, rowsAsValue(x), matrix)
+  if (graph.kernels && (kept === "int8" || kept === "int4"))
+    return panelLinear(graph, x, matrix, kept, bias)
+  const product = plainLinears(graph)[kept](graph, rowsAsValue(x), matrix)
   return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
 }
 
@@ -63,9 +62,10 @@ const panelLinear = (
   x: Value | ProductInput,
   matrix: Matrix,
   precision: "int8" | "int4",
+  bias: Float32Array | undefined,
 ): Value => {
   if (precision === "int4") refusePartialBlocks(matrix)
-  return panelProduct(graph, x, matrix, precision === "int4" ? 4 : 8)
+  return panelProduct(graph, x, matrix, precision === "int4" ? 4 : 8, bias)
 }
 
 const refusePartialBlocks = ({ name, columns }: Matrix): void => {

@@ -134,13 +134,14 @@ const declareScales = (
  * Writes a matrix in panels of 16 rows, the order in which the native kernel reads it, and returns
  * `x [.., columns]` times the matrix, transposed: `[.., rows]`. A panel has its blocks of 32 columns
  * one after another, and a block has four levels of each row in turn. For 4 bits the number of
- * columns is a multiple of 32.
+ * columns is a multiple of 32. `bias`: added to the product.
  */
 export const panelProduct = (
   graph: GraphBuilder,
   x: Value | ProductInput,
   matrix: Matrix,
   bits: LevelBits,
+  bias?: Float32Array,
 ): Value => {
   const { rows, columns } = matrix
   const { needsShifts: needs, zero, shiftedZero } = formats[bits]
@@ -170,11 +171,15 @@ export const panelProduct = (
     writeShifts?.(from * panelRows, batch.shifts.subarray(0, filled * panelRows))
   })
   const step = typeof x === "string" ? undefined : x.step
-  const shifts = isShifted ? [`${name}_m`] : step ? [""] : []
+  const [normWeights = "", added = ""] = step?.inputs ?? []
+  const shifts = isShifted ? `${name}_m` : ""
+  const inputs = [`${name}_q`, `${name}_s`, shifts, normWeights, added]
+  if (bias) inputs.push(graph.floats([...bias]))
+  while (inputs.at(-1) === "") inputs.pop()
   const product = graph.name("product")
   graph.nodeWith(
     "BlockMatMul",
-    [step?.x ?? rowsAsValue(x), `${name}_q`, `${name}_s`, ...shifts, ...(step?.inputs ?? [])],
+    [step?.x ?? rowsAsValue(x), ...inputs],
     [product, ...(step?.sum === undefined ? [] : [step.sum])],
     {
       attributes: {

@@ -19,6 +19,7 @@ const [width, hidden, depth] = [96, 160, 24]
 const network = (graph: GraphBuilder, between: (value: Value) => Value): void => {
   graph.input("x", "float", ["B", "S", "W"])
   let value = "x"
+  let middle = value
   for (let layer = 0; layer < depth; layer++) {
     const gates = between(
       linear(graph, value, matrixOfType(layer % 2 ? "Q4_1" : "Q8_0", 2 * hidden, width), "auto"),
@@ -26,7 +27,10 @@ const network = (graph: GraphBuilder, between: (value: Value) => Value): void =>
     const attributes = { activation: 1 + (layer % 2) }
     const unit = between(graph.node("GatedUnit", [gates], { attributes, domain: "rakit" }))
     value = between(linear(graph, unit, matrixOfType("Q4_0", width, hidden), "auto"))
+    if (layer === depth / 2) middle = value
   }
+  // read by a step, and by another node
+  graph.output("middle", middle, "float", ["B", "S", width])
   graph.output("y", value, "float", ["B", "S", width])
 }
 
@@ -57,9 +61,11 @@ describe.skipIf(!kernelsVersion())("steps of one node", () => {
     for (let round = 0; round < 10; round++)
       for (const count of counts) {
         const input = feed(round % (71 - count), count)
-        const [{ y }, wanted] = [await joined.run(input), await apart.run(input)]
-        expect(y!.dims).toEqual([1, count, width])
-        expect(y!.data).toEqual(wanted.y!.data)
+        const [own, wanted] = [await joined.run(input), await apart.run(input)]
+        for (const name of ["y", "middle"]) {
+          expect(own[name]!.dims).toEqual([1, count, width])
+          expect(own[name]!.data).toEqual(wanted[name]!.data)
+        }
       }
     await Promise.all([joined.release(), apart.release()])
   })

@@ -1,6 +1,7 @@
 // BlockMatMul: rows of K values times a matrix in blocks, transposed: [.., N].
 // Inputs: x, levels, scales, and shifts where the matrix has them; where rows are normalized before
-// (RMSNorm), its weights, [K], and where something is added to x before that, an input of its size.
+// (RMSNorm), its weights, [K], and where something is added to x before that, an input of its size; a
+// bias, [N].
 // Outputs: the product and, where something is added, that sum, [.., K].
 // Attributes: K, N, bits, zero, epsilon of the norm, and gate, the activation of GatedUnit that makes
 // a row of K values of 2 K of x (absent: none; rows are not normalized then).
@@ -46,6 +47,7 @@ struct Work {
   const Kernels& kernels;
   const Source& source;
   const Product& product;
+  const float* bias;         // or null
   size_t rows_each, panels_each;
 };
 
@@ -79,6 +81,12 @@ void multiply(const Work& work, size_t part) {
   const size_t end = std::min(start + work.panels_each, weights.panels());
   work.kernels.multiply(work.product, start, end,
                         panel_scratch.of(work.kernels.scratch_bytes(weights)));
+  if (!work.bias) return;
+  const size_t first = start * kPanel, count = std::min(end * kPanel, weights.outputs) - first;
+  for (size_t row = 0; row < work.product.rows.count; row++) {
+    float* to = work.product.out + row * weights.outputs + first;
+    work.kernels.add(to, work.bias + first, count, to);
+  }
 }
 
 // Groups of rows, as rows of a group share lines of the cache; so many that a thread is not woken for
@@ -99,7 +107,7 @@ size_t panels_each(const Weights& weights, size_t rows) {
 class BlockMatMul : public Operator {
  public:
   static constexpr const char* kName = "BlockMatMul";
-  static constexpr int kTypes[] = {kFloat, kUint8, kAnyType, kAnyType, kFloat, kFloat};
+  static constexpr int kTypes[] = {kFloat, kUint8, kAnyType, kAnyType, kFloat, kFloat, kFloat};
   static constexpr size_t kRequired = 3;
   static constexpr int kResults[] = {kFloat, kFloat};
   static constexpr size_t kRequiredResults = 1;
@@ -119,6 +127,9 @@ class BlockMatMul : public Operator {
     const Weights weights = weights_of(call);
     Tensor x = call.input(0);
     Source source = source_of(call, x, weights.columns);
+    const Tensor bias = call.input(6);
+    call.expect(!bias.data || bias.elements == weights.outputs,
+                "BlockMatMul: the bias has another size");
     if (!call.ok()) return;
     const size_t rows = x.elements / source.width;
     int64_t& width = x.sizes[x.axes - 1];
@@ -128,7 +139,8 @@ class BlockMatMul : public Operator {
     if (source.added) source.sums = call.output<float>(1, x.sizes, x.axes);
     if (!call.ok() || rows == 0) return;
     const Product product{weights, rows_in(row_scratch, rows, weights), out};
-    const Work work{*kernels(), source, product, rows_each(source), panels_each(weights, rows)};
+    const Work work{*kernels(), source, product, bias.as<float>(), rows_each(source),
+                    panels_each(weights, rows)};
     call.parallel(quantize, (rows + work.rows_each - 1) / work.rows_each, work);
     call.parallel(multiply, (weights.panels() + work.panels_each - 1) / work.panels_each, work);
   }

@@ -32,6 +32,12 @@ class NodeCall : public Call {
     return inputs_;
   }
 
+  size_t outputs() {
+    size_t count = 0;
+    check(from<OutputCount>(api_)(context_, &count));
+    return count;
+  }
+
   void* output_data(size_t index, const int64_t* sizes, size_t axes, size_t = 0) override {
     OrtValue* value = nullptr;
     void* data = nullptr;

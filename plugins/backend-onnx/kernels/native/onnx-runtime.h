@@ -47,6 +47,7 @@ using TensorInfo = Entry<65, OrtStatus* (*)(const OrtValue*, OrtTensorInfo**)>;
 using FloatAttribute = Entry<85, OrtStatus* (*)(const OrtKernelInfo*, const char*, float*)>;
 using IntAttribute = Entry<86, OrtStatus* (*)(const OrtKernelInfo*, const char*, int64_t*)>;
 using InputCount = Entry<88, OrtStatus* (*)(const OrtKernelContext*, size_t*)>;
+using OutputCount = Entry<89, OrtStatus* (*)(const OrtKernelContext*, size_t*)>;
 using Input = Entry<90, OrtStatus* (*)(const OrtKernelContext*, size_t, const OrtValue**)>;
 using Output = Entry<91, OrtStatus* (*)(OrtKernelContext*, size_t, const int64_t* shape,
                                         size_t count, OrtValue**)>;

@@ -34,9 +34,11 @@ constexpr std::array<int, kHalves + 1> results() {
 
 // What steps read and write while a node runs.
 struct Places {
-  std::vector<Tensor> tensors;  // inputs, then slots
+  std::vector<Tensor> tensors;  // inputs, slots and outputs
   std::unique_ptr<Scratch[]> slots;
   size_t inputs, changing, slot_count;
+
+  size_t first_output() const { return inputs + slot_count; }
 };
 
 class StepCall : public Call {
@@ -52,10 +54,9 @@ class StepCall : public Call {
  protected:
   void* output_data(size_t index, const int64_t* sizes, size_t axes, size_t bytes) override {
     const int64_t wired = wires_[kMostInputs + index];
-    const size_t place = static_cast<size_t>(wired), known = places_.tensors.size();
+    const size_t place = static_cast<size_t>(wired), first_output = places_.first_output();
     expect(wired >= static_cast<int64_t>(places_.inputs), "Steps: an output has no place");
     if (!ok()) return nullptr;
-    if (place >= known) return node_.output_data(place - known, sizes, axes);
     Tensor& tensor = places_.tensors[place];
     tensor.type = bytes == sizeof(float) ? kFloat : kUint16;
     tensor.axes = axes;
@@ -64,7 +65,9 @@ class StepCall : public Call {
       tensor.sizes[axis] = sizes[axis];
       tensor.elements *= tensor.size(axis);
     }
-    tensor.data = places_.slots[place - places_.inputs].of(tensor.elements * bytes);
+    tensor.data = place < first_output
+                      ? places_.slots[place - places_.inputs].of(tensor.elements * bytes)
+                      : node_.output_data(place - first_output, sizes, axes, bytes);
     return tensor.data;
   }
 
@@ -144,14 +147,12 @@ class Steps {
                 "Steps: the wiring has another size, or inputs are missing");
     if (!call.ok()) return;
     places_.inputs = call.inputs() - 1;
-    places_.tensors.resize(places_.inputs + places_.slot_count);
+    places_.tensors.resize(places_.first_output() + call.outputs());
     read_inputs(call, places_.inputs);
     const auto* wires = wiring.as<const int64_t>();
-    for (size_t i = 0; i < wiring.elements; i++) {
-      const size_t most = i % kWires < kMostInputs ? places_.tensors.size() : INT32_MAX;
-      call.expect(wires[i] >= -1 && wires[i] < static_cast<int64_t>(most),
+    for (size_t i = 0; i < wiring.elements; i++)
+      call.expect(wires[i] >= -1 && wires[i] < static_cast<int64_t>(places_.tensors.size()),
                   "Steps: the wiring names what is not there");
-    }
     if (call.ok()) wires_ = wires;
   }
 
