@@ -46,48 +46,75 @@ interface Size {
   readonly columns: number
 }
 
+/** The inputs of a group's adapters. */
+export interface AdapterInputs {
+  readonly a: Value
+  readonly b: Value
+  readonly scales: Value
+}
+
+const declared = new WeakMap<GraphBuilder, Set<Value>>()
+
+/** Declares the scales of a kind of group once. */
+const declareScales = (graph: GraphBuilder, kind: string): Value => {
+  const known = declared.get(graph) ?? new Set<Value>()
+  declared.set(graph, known)
+  const name = scalesName(kind)
+  if (!known.has(name)) graph.input(name, "float", ["B", 1, `R_${kind}`])
+  known.add(name)
+  return name
+}
+
+/**
+ * Declares `a [T, columns, 16]`, `b [R, rows]` and `scales [B, 1, R]`, with R = 16 T: all adapters of a
+ * pass side by side, in tiles of ranks, and for each row a scale for each rank, zero for the ranks of
+ * other rows' adapters. Where no row has an adapter R is 0 and `a` is `[1, columns, 0]`, as a product
+ * can't have no tiles.
+ */
+export const declareAdapters = (
+  graph: GraphBuilder,
+  { rows, columns, ...group }: AdapterGroup & Size,
+): AdapterInputs => {
+  const { a, b } = adapterNames(group)
+  const kind = kindOf(group)
+  graph.input(a, "float", [`T_${kind}`, columns, `W_${kind}`])
+  graph.input(b, "float", [`R_${kind}`, rows])
+  return { a, b, scales: declareScales(graph, kind) }
+}
+
 const shapes = new WeakMap<GraphBuilder, Map<string, Value>>()
 
-/** Declares the scales of a kind of group once; returns the shape `[B, S, R]` of its products. */
-const shapeOf = (graph: GraphBuilder, x: Value, kind: string): Value => {
+/** The shape `[B, S, R]` of products with the first matrix of the adapters of this kind. */
+const shapeOf = (graph: GraphBuilder, x: Value, scales: Value): Value => {
   const known = shapes.get(graph) ?? new Map<string, Value>()
   shapes.set(graph, known)
-  const name = scalesName(kind)
-  const shape = known.get(name)
+  const shape = known.get(scales)
   if (shape) return shape
-  graph.input(name, "float", ["B", 1, `R_${kind}`])
   const size = (value: Value, start: number, end: number) =>
     graph.node("Shape", [value], { attributes: { start, end } })
-  const made = graph.concat([size(x, 0, 2), size(name, 2, 3)], 0)
-  known.set(name, made)
+  const made = graph.concat([size(x, 0, 2), size(scales, 2, 3)], 0)
+  known.set(scales, made)
   return made
 }
 
 /**
- * Adds what the adapters of the rows make of `x [B, S, columns]` to the product. All adapters of a
- * pass are inputs side by side, in tiles of ranks, and each row has a scale for each rank: zero for
- * the ranks of other rows' adapters.
- *
- * In: `a [T, columns, 16]`, `b [R, rows]` and `scales [B, 1, R]`, with R = 16 T; where no row has an
- * adapter R is 0 and `a` is `[1, columns, 0]`, as a product can't have no tiles.
+ * Adds what the adapters of the rows make of `x [B, S, columns]` to the product, by nodes; a native
+ * product does it itself.
  */
 export const plusAdapters = (
   graph: GraphBuilder,
   x: Value,
   product: Value,
-  { rows, columns, ...group }: AdapterGroup & Size,
+  columns: number,
+  { a, b, scales }: AdapterInputs,
 ): Value => {
-  const { a, b } = adapterNames(group)
-  const kind = kindOf(group)
-  const shape = shapeOf(graph, x, kind)
-  graph.input(a, "float", [`T_${kind}`, columns, `W_${kind}`])
-  graph.input(b, "float", [`R_${kind}`, rows])
+  const shape = shapeOf(graph, x, scales)
   const flat = graph.node("Reshape", [x, graph.ints([-1, columns])])
   const times = (left: Value, right: Value) => graph.matmul(left, right, { alpha: productScale })
   const tiles = graph.node("Transpose", [times(flat, a)], {
     attributes: { perm: [1, 0, 2] },
   })
   const ranks = graph.node("Reshape", [tiles, shape], { attributes: { allowzero: 1 } })
-  const scaled = graph.node("Mul", [ranks, scalesName(kind)])
+  const scaled = graph.node("Mul", [ranks, scales])
   return graph.node("Add", [product, times(scaled, b)])
 }

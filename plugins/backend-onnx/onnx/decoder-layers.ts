@@ -1,5 +1,5 @@
 import type { LayerMatrix, LayerNorm } from "../architectures/tensor-names.ts"
-import { plusAdapters } from "./adapter-inputs.ts"
+import { declareAdapters } from "./adapter-inputs.ts"
 import type { Building } from "./building.ts"
 import { mixture } from "./experts.ts"
 import type { Value } from "./graph-builder.ts"
@@ -49,15 +49,16 @@ const norm = (
 const productOf =
   (building: Building, layer: number, parts: readonly LayerMatrix[], x: ProductInput): Product =>
   (matrix, from, to) => {
-    const { graph, weights, precision, adapters } = building
+    const { graph, weights, precision } = building
     const group = parts.slice(from, to)
-    const bias = weights.bias(layer, group)
-    if (adapters) {
-      const bare = linear(graph, x.value(), matrix, precision, bias)
-      return plusAdapters(graph, x.value(), bare, { layer, parts: group, ...matrix })
-    }
+    const adapters = building.adapters
+      ? declareAdapters(graph, { layer, parts: group, ...matrix })
+      : undefined
     const isOnly = group.length === parts.length
-    return linear(graph, isOnly ? x : x.value(), matrix, precision, bias)
+    return linear(graph, isOnly ? x : x.value(), matrix, precision, {
+      bias: weights.bias(layer, group),
+      adapters,
+    })
   }
 
 /** The products of matrices of a layer with the same input. */

@@ -7,7 +7,7 @@ import {
   nodeProto,
   type Value,
 } from "./graph-node.ts"
-import { joinSteps } from "./join-steps.ts"
+import { joinChains } from "./join-chains.ts"
 import { ProtobufWriter } from "./protobuf.ts"
 import type { StoredWeights, WeightStore } from "./weight-store.ts"
 
@@ -46,6 +46,7 @@ export class GraphBuilder {
   readonly target: Target
   /** Whether it may have nodes of the native kernels, which run on the CPU. */
   readonly kernels: boolean
+  private usesKernels = false
   private nodes: GraphNode[] = []
   private readonly casts: GraphNode[] = []
   private readonly initializers: ProtobufWriter[] = []
@@ -78,6 +79,7 @@ export class GraphBuilder {
     outputs: readonly Value[],
     options: NodeOptions = {},
   ): readonly Value[] {
+    this.usesKernels ||= options.domain === "rakit"
     this.nodes.push({ op, name: this.name(`n_${op}`), inputs, outputs, ...options })
     return outputs
   }
@@ -230,7 +232,7 @@ export class GraphBuilder {
 
   /** Nodes of the native kernels that follow each other become one. */
   toBytes(): Buffer {
-    const nodes = joinSteps(this.nodes, {
+    const nodes = joinChains(this.nodes, {
       isConstant: (value) => this.constantNames.has(value),
       wiring: (lines) =>
         this.inline(
@@ -238,7 +240,7 @@ export class GraphBuilder {
           [lines.length, lines[0]!.length],
           BigInt64Array.from(lines.flat(), BigInt),
         ),
-      name: () => this.name("n_Steps"),
+      name: () => this.name("n_Chain"),
     })
     const graph = new ProtobufWriter()
     // of the nodes that an operator waits for, ONNX Runtime runs later ones of this list first; so
@@ -258,7 +260,7 @@ export class GraphBuilder {
       .message(8, opset("", 17))
       .message(8, opset("com.microsoft", 1))
     // other graphs are those of a process without native kernels
-    if (nodes.some(({ domain }) => domain === "rakit")) model.message(8, opset("rakit", 1))
+    if (this.usesKernels) model.message(8, opset("rakit", 1))
     return model.toBytes()
   }
 }

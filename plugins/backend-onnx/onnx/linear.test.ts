@@ -70,7 +70,7 @@ test.skipIf(!kernelsVersion()).each(["Q4_0", "Q4_1", "Q8_0"])(
       graph.input("x", "float", ["B", "S", width])
       const matrix = matrixOf(type, outputs, width)
       graph.output("bare", linear(graph, "x", matrix, "auto"), "float", ["B", "S", outputs])
-      graph.output("y", linear(graph, "x", matrix, "auto", bias), "float", ["B", "S", outputs])
+      graph.output("y", linear(graph, "x", matrix, "auto", { bias }), "float", ["B", "S", outputs])
       expect(graph.toBytes().includes("Add")).toBe(false)
     })
     const session = await openSession(join(folder, `${type}.onnx`), 2)

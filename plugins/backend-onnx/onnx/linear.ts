@@ -1,11 +1,12 @@
 import type { GgmlType } from "../weights/ggml-types.ts"
 import { decodeHalves, decodeRow, type Matrix } from "../weights/matrix.ts"
 import { Unsupported } from "../weights/model-file-error.ts"
+import { plusAdapters } from "./adapter-inputs.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 import { channelProduct, writeChannels } from "./int8-channels.ts"
-import { hasHalfScales, panelProduct } from "./panel-blocks.ts"
+import { type Additions, hasHalfScales, panelProduct } from "./panel-blocks.ts"
 import { type ProductInput, rowsAsValue } from "./product-input.ts"
 import { batchRows, inBatches, someRow } from "./row-batches.ts"
 import type { StoredWeights } from "./weight-store.ts"
@@ -32,21 +33,23 @@ export const bytesPerWeight = (type: GgmlType, kernels = false): number => {
 }
 
 /**
- * `x [.., columns]` times the matrix, transposed, plus the bias: `[.., rows]`. For int4 `x` is `[B,
- * S, columns]`, unless the graph has native kernels.
+ * `x [.., columns]` times the matrix, transposed, plus the bias: `[.., rows]`. For int4, and with
+ * adapters, `x` is `[B, S, columns]`, unless the graph has native kernels.
  */
 export const linear = (
   graph: GraphBuilder,
   x: Value | ProductInput,
   matrix: Matrix,
   precision: Precision,
-  bias?: Float32Array,
+  { bias, adapters }: Additions = {},
 ): Value => {
   const kept = precision === "auto" ? ownPrecision(matrix) : precision
   if (graph.kernels && (kept === "int8" || kept === "int4"))
-    return panelLinear(graph, x, matrix, kept, bias)
-  const product = plainLinears(graph)[kept](graph, rowsAsValue(x), matrix)
-  return bias ? graph.node("Add", [product, graph.floats([...bias])]) : product
+    return panelLinear(graph, x, matrix, kept, { bias, adapters })
+  const rows = rowsAsValue(x)
+  const bare = plainLinears(graph)[kept](graph, rows, matrix)
+  const product = bias ? graph.node("Add", [bare, graph.floats([...bias])]) : bare
+  return adapters ? plusAdapters(graph, rows, product, matrix.columns, adapters) : product
 }
 
 const plainLinears = ({ target }: GraphBuilder) => ({
@@ -62,10 +65,10 @@ const panelLinear = (
   x: Value | ProductInput,
   matrix: Matrix,
   precision: "int8" | "int4",
-  bias: Float32Array | undefined,
+  additions: Additions,
 ): Value => {
   if (precision === "int4") refusePartialBlocks(matrix)
-  return panelProduct(graph, x, matrix, precision === "int4" ? 4 : 8, bias)
+  return panelProduct(graph, x, matrix, precision === "int4" ? 4 : 8, additions)
 }
 
 const refusePartialBlocks = ({ name, columns }: Matrix): void => {

@@ -1,6 +1,7 @@
 import { toHalves } from "../weights/float16.ts"
 import type { GgmlType } from "../weights/ggml-types.ts"
 import type { Matrix } from "../weights/matrix.ts"
+import { type AdapterInputs, productScale } from "./adapter-inputs.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeBlocks } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
@@ -130,18 +131,24 @@ const declareScales = (
   }
 }
 
+/** What is added to a product. */
+export interface Additions {
+  readonly bias?: Float32Array | undefined
+  readonly adapters?: AdapterInputs | undefined
+}
+
 /**
  * Writes a matrix in panels of 16 rows, the order in which the native kernel reads it, and returns
  * `x [.., columns]` times the matrix, transposed: `[.., rows]`. A panel has its blocks of 32 columns
  * one after another, and a block has four levels of each row in turn. For 4 bits the number of
- * columns is a multiple of 32. `bias`: added to the product.
+ * columns is a multiple of 32.
  */
 export const panelProduct = (
   graph: GraphBuilder,
   x: Value | ProductInput,
   matrix: Matrix,
   bits: LevelBits,
-  bias?: Float32Array,
+  { bias, adapters }: Additions = {},
 ): Value => {
   const { rows, columns } = matrix
   const { needsShifts: needs, zero, shiftedZero } = formats[bits]
@@ -174,7 +181,8 @@ export const panelProduct = (
   const [normWeights = "", added = ""] = step?.inputs ?? []
   const shifts = isShifted ? `${name}_m` : ""
   const inputs = [`${name}_q`, `${name}_s`, shifts, normWeights, added]
-  if (bias) inputs.push(graph.floats([...bias]))
+  inputs.push(bias ? graph.floats([...bias]) : "")
+  if (adapters) inputs.push(adapters.a, adapters.b, adapters.scales)
   while (inputs.at(-1) === "") inputs.pop()
   const product = graph.name("product")
   graph.nodeWith(
@@ -188,6 +196,7 @@ export const panelProduct = (
         bits,
         zero: isShifted ? shiftedZero : zero,
         ...step?.attributes,
+        ...(adapters && { adapter_factor: { float: productScale ** 2 } }),
       },
       domain: "rakit",
     },

@@ -88,13 +88,9 @@ const attentionPool = (
   })
   const biases = vectorOf(file, `${head}.attention.in_proj_bias`, 3 * width)
   const parts = [query, states, states].map((x, part) =>
-    linear(
-      graph,
-      x,
-      rowsOf(matrix, part * width, width),
-      precision,
-      biases.subarray(part * width, (part + 1) * width),
-    ),
+    linear(graph, x, rowsOf(matrix, part * width, width), precision, {
+      bias: biases.subarray(part * width, (part + 1) * width),
+    }),
   )
   const attended = bidirectional(building, parts, sizes, mask)
   const square = { rows: width, columns: width }

@@ -23,7 +23,7 @@ std::atomic<bool> in_use{false};
 OrtDomain* make_domain() {
   OrtDomain* domain = nullptr;
   if (from<CreateDomain>(original)("rakit", &domain)) return nullptr;
-  for (const OrtCustomOp* op : {block_matmul(), cached_attention(), gated_unit(), steps()})
+  for (const OrtCustomOp* op : {block_matmul(), cached_attention(), gated_unit(), chain()})
     if (from<AddToDomain>(original)(domain, op)) return nullptr;
   return domain;
 }

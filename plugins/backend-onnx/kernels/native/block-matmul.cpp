@@ -1,12 +1,13 @@
 // BlockMatMul: rows of K values times a matrix in blocks, transposed: [.., N].
 // Inputs: x, levels, scales, and shifts where the matrix has them; where rows are normalized before
 // (RMSNorm), its weights, [K], and where something is added to x before that, an input of its size; a
-// bias, [N].
+// bias, [N]; where rows have adapters, those of low-rank.h: [R / 16, K, 16], [R, N] and scales [B, .., R].
 // Outputs: the product and, where something is added, that sum, [.., K].
 // Attributes: K, N, bits, zero, epsilon of the norm, and gate, the activation of GatedUnit that makes
-// a row of K values of 2 K of x (absent: none; rows are not normalized then).
+// a row of K values of 2 K of x (absent: none; rows are not normalized then), and adapter_factor.
 #include <algorithm>
 
+#include "low-rank.h"
 #include "node-call.h"
 #include "operators.h"
 #include "processor.h"
@@ -14,7 +15,7 @@
 namespace rakit {
 namespace {
 
-thread_local Scratch row_scratch, panel_scratch;
+thread_local Scratch row_scratch, panel_scratch, adapter_scratch;
 
 Rows rows_in(Scratch& scratch, size_t count, const Weights& weights) {
   const size_t values = count * weights.blocks;
@@ -48,6 +49,7 @@ struct Work {
   const Source& source;
   const Product& product;
   const float* bias;         // or null
+  const LowRank& adapters;
   size_t rows_each, panels_each;
 };
 
@@ -67,12 +69,37 @@ const float* row_of(const Work& work, size_t row, float* made) {
   return made;
 }
 
+void lower(const Work& work, size_t row, const float* values) {
+  const auto& adapters = work.adapters;
+  const size_t columns = work.product.weights.columns;
+  for (size_t tile = 0; tile < adapters.ranks / kTile; tile++) {
+    if (!adapters.is_used(row, tile)) continue;
+    float* sums = adapters.inner + row * adapters.ranks + tile * kTile;
+    work.kernels.lower(values, columns, adapters.down + tile * kTile * columns, sums);
+    const float* scales = adapters.scales_of(row) + tile * kTile;
+    for (size_t i = 0; i < kTile; i++) sums[i] *= scales[i] * adapters.factor;
+  }
+}
+
+// Adds to the outputs from `first` on.
+void raise(const Work& work, size_t row, size_t first, size_t count, float* to) {
+  const auto& adapters = work.adapters;
+  const size_t outputs = work.product.weights.outputs;
+  for (size_t tile = 0; tile < adapters.ranks / kTile; tile++)
+    if (adapters.is_used(row, tile))
+      work.kernels.raise(adapters.inner + row * adapters.ranks + tile * kTile,
+                         adapters.up + tile * kTile * outputs + first, outputs, count, to);
+}
+
 void quantize(const Work& work, size_t part) {
   const auto& [weights, rows, out] = work.product;
   auto* made = reinterpret_cast<float*>(panel_scratch.of(weights.columns * sizeof(float)));
   const size_t first = part * work.rows_each, end = std::min(first + work.rows_each, rows.count);
-  for (size_t row = first; row < end; row++)
-    work.kernels.quantize(row_of(work, row, made), weights, rows, row);
+  for (size_t row = first; row < end; row++) {
+    const float* values = row_of(work, row, made);
+    work.kernels.quantize(values, weights, rows, row);
+    lower(work, row, values);
+  }
 }
 
 void multiply(const Work& work, size_t part) {
@@ -81,11 +108,12 @@ void multiply(const Work& work, size_t part) {
   const size_t end = std::min(start + work.panels_each, weights.panels());
   work.kernels.multiply(work.product, start, end,
                         panel_scratch.of(work.kernels.scratch_bytes(weights)));
-  if (!work.bias) return;
+  if (!work.bias && !work.adapters.ranks) return;
   const size_t first = start * kPanel, count = std::min(end * kPanel, weights.outputs) - first;
   for (size_t row = 0; row < work.product.rows.count; row++) {
     float* to = work.product.out + row * weights.outputs + first;
-    work.kernels.add(to, work.bias + first, count, to);
+    if (work.bias) work.kernels.add(to, work.bias + first, count, to);
+    raise(work, row, first, count, to);
   }
 }
 
@@ -107,7 +135,8 @@ size_t panels_each(const Weights& weights, size_t rows) {
 class BlockMatMul : public Operator {
  public:
   static constexpr const char* kName = "BlockMatMul";
-  static constexpr int kTypes[] = {kFloat, kUint8, kAnyType, kAnyType, kFloat, kFloat, kFloat};
+  static constexpr int kTypes[] = {kFloat, kUint8, kAnyType, kAnyType, kFloat,
+                                   kFloat, kFloat, kFloat,   kFloat,   kFloat};
   static constexpr size_t kRequired = 3;
   static constexpr int kResults[] = {kFloat, kFloat};
   static constexpr size_t kRequiredResults = 1;
@@ -115,13 +144,16 @@ class BlockMatMul : public Operator {
 
   explicit BlockMatMul(const Attributes& attributes)
       : gate_(static_cast<Activation>(attributes.integer("gate"))),
-        epsilon_(attributes.number("epsilon")) {
+        epsilon_(attributes.number("epsilon")),
+        adapter_factor_(attributes.number("adapter_factor")) {
     weights_.columns = attributes.integer("K");
     weights_.outputs = attributes.integer("N");
     weights_.bits = static_cast<int>(attributes.integer("bits"));
     weights_.zero = static_cast<int>(attributes.integer("zero"));
     weights_.blocks = (weights_.columns + kBlock - 1) / kBlock;
   }
+
+  int type_of(size_t input) const override { return input_type(kTypes, input); }
 
   void compute(Call& call) const override {
     const Weights weights = weights_of(call);
@@ -130,6 +162,7 @@ class BlockMatMul : public Operator {
     const Tensor bias = call.input(6);
     call.expect(!bias.data || bias.elements == weights.outputs,
                 "BlockMatMul: the bias has another size");
+    LowRank adapters = adapters_of(call, x, weights);
     if (!call.ok()) return;
     const size_t rows = x.elements / source.width;
     int64_t& width = x.sizes[x.axes - 1];
@@ -139,7 +172,9 @@ class BlockMatMul : public Operator {
     if (source.added) source.sums = call.output<float>(1, x.sizes, x.axes);
     if (!call.ok() || rows == 0) return;
     const Product product{weights, rows_in(row_scratch, rows, weights), out};
-    const Work work{*kernels(), source, product, bias.as<float>(), rows_each(source),
+    adapters.inner = reinterpret_cast<float*>(
+        adapter_scratch.of(rows * adapters.ranks * sizeof(float)));
+    const Work work{*kernels(), source, product, bias.as<float>(), adapters, rows_each(source),
                     panels_each(weights, rows)};
     call.parallel(quantize, (rows + work.rows_each - 1) / work.rows_each, work);
     call.parallel(multiply, (weights.panels() + work.panels_each - 1) / work.panels_each, work);
@@ -157,6 +192,20 @@ class BlockMatMul : public Operator {
                 "BlockMatMul: what is done to x before does not fit");
     return {x.as<float>(), x.last(), added.as<float>(), norm_weights.as<float>(), epsilon_, gate_,
             nullptr};
+  }
+
+  LowRank adapters_of(Call& call, const Tensor& x, const Weights& weights) const {
+    const Tensor down = call.input(7), up = call.input(8), scales = call.input(9);
+    const size_t ranks = scales.last();
+    if (!ranks || !call.ok()) return {};
+    const size_t sequences = scales.elements / ranks, rows = x.elements / x.last();
+    call.expect(ranks % kTile == 0 && down.elements == ranks * weights.columns &&
+                    up.elements == ranks * weights.outputs && sequences > 0 &&
+                    rows % sequences == 0 && scales.size(0) == sequences,
+                "BlockMatMul: the adapters have another size");
+    if (!call.ok() || rows == 0) return {};
+    return {ranks,           rows / sequences,    adapter_factor_,
+            down.as<float>(), up.as<float>(), scales.as<float>(), nullptr};
   }
 
   Weights weights_of(Call& call) const {
@@ -181,7 +230,7 @@ class BlockMatMul : public Operator {
 
   Weights weights_{};
   Activation gate_;
-  float epsilon_;
+  float epsilon_, adapter_factor_;
 };
 
 }  // namespace

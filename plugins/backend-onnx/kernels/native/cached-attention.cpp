@@ -106,6 +106,8 @@ class CachedAttention : public Operator {
         scale_(attributes.number("scale")),
         epsilon_(attributes.number("epsilon")) {}
 
+  int type_of(size_t input) const override { return input_type(kTypes, input); }
+
   void compute(Call& call) const override {
     Attention attention{};
     attention.kv_heads = kv_heads_;

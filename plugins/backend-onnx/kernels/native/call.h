@@ -24,8 +24,8 @@ struct Tensor {
   size_t last() const { return axes ? size(axes - 1) : 0; }
 };
 
-// One call of an operator, which a node of its own makes or one that runs several. The first failure
-// is kept, and what follows it returns nothing.
+// One call of an operator, by a node of its own or by a chain. The first failure is kept, and what
+// follows it returns nothing.
 class Call {
  public:
   bool ok() const { return !failed_; }
@@ -37,6 +37,7 @@ class Call {
   // Empty where the node leaves this input out.
   virtual Tensor input(size_t index) = 0;
 
+  // `sizes` are the lengths of the axes. Null where the call has failed.
   template <typename T>
   T* output(size_t index, const int64_t* sizes, size_t axes) {
     return static_cast<T*>(ok() ? output_data(index, sizes, axes, sizeof(T)) : nullptr);
@@ -66,8 +67,8 @@ class Call {
   const char* failed_ = nullptr;
 };
 
-// The attributes of a node; those that are absent are 0. A node that runs several operators has the
-// attributes of each with its number before their names: "0.K", "1.K".
+// The attributes of a node; those that are absent are 0. The node of a chain has the
+// attributes of each operator with its number before their names: "0.K", "1.K".
 class Attributes {
  public:
   Attributes(const OrtApi* api, const OrtKernelInfo* info, std::string prefix = "")
@@ -85,7 +86,7 @@ class Attributes {
     return value;
   }
 
-  Attributes of_step(size_t step) const { return {api_, info_, std::to_string(step) + "."}; }
+  Attributes of(size_t number) const { return {api_, info_, std::to_string(number) + "."}; }
 
  private:
   void ignore(OrtStatus* status) const {
@@ -97,21 +98,30 @@ class Attributes {
   std::string prefix_;
 };
 
+template <size_t Count>
+int input_type(const int (&types)[Count], size_t index) {
+  return index < Count ? types[index] : kAnyType;
+}
+
 // What is made of a node's attributes, and runs its calls.
 class Operator {
  public:
   virtual ~Operator() = default;
   virtual void compute(Call& call) const = 0;
+  // The type of an input.
+  virtual int type_of(size_t input) const = 0;
 };
 
 // Memory of a thread, which is kept for its next call.
 class Scratch {
  public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
   ~Scratch() { free(memory_); }
   char* of(size_t bytes) {
-    if (bytes <= size_) return memory_;
+    if (memory_ && bytes <= size_) return memory_;
     free(memory_);
-    size_ = (bytes + 4095) / 4096 * 4096;
+    size_ = bytes / 4096 * 4096 + 4096;
     memory_ = static_cast<char*>(aligned_alloc(64, size_));
     if (!memory_) abort();
     return memory_;

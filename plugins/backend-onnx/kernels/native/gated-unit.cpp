@@ -41,6 +41,8 @@ class GatedUnit : public Operator {
   explicit GatedUnit(const Attributes& attributes)
       : activation_(static_cast<Activation>(attributes.integer("activation"))) {}
 
+  int type_of(size_t input) const override { return input_type(kTypes, input); }
+
   void compute(Call& call) const override {
     Tensor x = call.input(0);
     call.expect(activation_ == Activation::kSilu || activation_ == Activation::kGelu,

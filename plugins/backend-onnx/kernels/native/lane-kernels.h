@@ -4,13 +4,15 @@
 #include "attention-lanes.h"
 #include "gated-lanes.h"
 #include "heads-lanes.h"
+#include "low-rank-lanes.h"
 #include "processor.h"
 
 namespace rakit {
 namespace {
 
 constexpr LaneKernels kLaneKernels{
-    attend, attention_scratch_bytes, add_rows, normalize_row, turn_heads, to_halves, gate};
+    attend,    attention_scratch_bytes, add_rows, normalize_row, turn_heads,
+    to_halves, gate,                    lower,    raise};
 
 }  // namespace
 }  // namespace rakit

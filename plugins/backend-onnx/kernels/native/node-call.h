@@ -38,10 +38,11 @@ class NodeCall : public Call {
     return count;
   }
 
-  void* output_data(size_t index, const int64_t* sizes, size_t axes, size_t = 0) override {
+  void* output_data(size_t index, const int64_t* sizes, size_t axes, size_t) override {
     OrtValue* value = nullptr;
     void* data = nullptr;
     check(from<Output>(api_)(context_, index, sizes, axes, &value));
+    expect(value, "an output of an operator of rakit is left out");
     if (ok()) check(from<TensorData>(api_)(value, &data));
     return data;
   }
@@ -94,7 +95,9 @@ struct Description : OrtCustomOp {
       return index < Kernel::kRequiredResults ? 0 : 1;
     };
     input_memory = [](const OrtCustomOp*, size_t) { return 0; };
-    variadic_inputs = variadic_outputs = [](const OrtCustomOp*) { return 1; };
+    // how often what is variadic stands at least
+    variadic_inputs = [](const OrtCustomOp*) { return 1; };
+    variadic_outputs = [](const OrtCustomOp*) { return 0; };
     variadic_inputs_alike = variadic_outputs_alike = [](const OrtCustomOp*) { return 0; };
     create_kernel_v2 = [](const OrtCustomOp*, const OrtApi* api, const OrtKernelInfo* info,
                           void** made) -> OrtStatus* {

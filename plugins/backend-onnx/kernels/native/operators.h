@@ -11,9 +11,9 @@ class Operator;
 const OrtCustomOp* block_matmul();
 const OrtCustomOp* cached_attention();
 const OrtCustomOp* gated_unit();
-const OrtCustomOp* steps();
+const OrtCustomOp* chain();
 
-// The same without a node of their own.
+// Operators of a chain.
 std::unique_ptr<Operator> make_block_matmul(const Attributes&);
 std::unique_ptr<Operator> make_cached_attention(const Attributes&);
 std::unique_ptr<Operator> make_gated_unit(const Attributes&);

@@ -20,6 +20,9 @@ struct LaneKernels {
   void (*to_halves)(const float* from, size_t count, uint16_t* to);
   // Writes the rows `first` to `end` of a gated unit.
   void (*gate)(const GatedRows&, Activation, size_t first, size_t end);
+  // A tile of adapters; see low-rank-lanes.h.
+  void (*lower)(const float* row, size_t columns, const float* down, float* sums);
+  void (*raise)(const float* sums, const float* up, size_t stride, size_t count, float* to);
 };
 
 // What one kind of processor does. A row's numbers are the same whatever stands beside it, as the

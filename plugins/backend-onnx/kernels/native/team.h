@@ -14,13 +14,14 @@ namespace rakit {
 // claimed one by one, so no thread waits for one that has not come, or that does not get a core: it
 // runs the parts itself, and waits only for those that are claimed.
 //
-// A thread that has nothing to do looks for a while whether there is something (`kLooks`), then sleeps
-// until it is woken.
+// A thread that has nothing to do looks for a while whether there is something, then sleeps until it
+// is woken.
 class Team {
  public:
   using Each = void (*)(void* data, size_t part);
+  static constexpr size_t kMostParts = 1 << 19;
 
-  // Runs a loop; of the leader. Returns when all parts have run.
+  // Runs a loop of less than `kMostParts` parts, and returns when all have run. Called by the leader only.
   void loop(Each each, size_t parts, void* data) {
     each_ = each;
     data_ = data;
@@ -31,7 +32,7 @@ class Team {
     await([&] { return done_.load() == parts; });
   }
 
-  // Sends the others home; of the leader.
+  // Ends the team: `help` returns in all other threads. Called by the leader only.
   void end() {
     is_over_ = true;
     wake();
@@ -51,6 +52,7 @@ class Team {
   // a claim is of the loop that it is for.
   static constexpr unsigned kBits = 20;
   static constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
+  // Looks before a thread sleeps, with a pause after each: of 10 to 140 cycles, by processor.
   static constexpr int kLooks = 300;
 
   static bool has_parts(uint64_t state) { return (state & kMask) < (state >> kBits & kMask); }

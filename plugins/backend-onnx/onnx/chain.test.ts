@@ -10,7 +10,7 @@ import { linear } from "./linear.ts"
 import { openSession } from "./onnx-session.ts"
 import { Tensor } from "./runtime.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "rakit-steps-"))
+const folder = mkdtempSync(join(tmpdir(), "rakit-chain-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const [width, hidden, depth] = [96, 160, 24]
@@ -29,7 +29,7 @@ const network = (graph: GraphBuilder, between: (value: Value) => Value): void =>
     value = between(linear(graph, unit, matrixOfType("Q4_0", width, hidden), "auto"))
     if (layer === depth / 2) middle = value
   }
-  // read by a step, and by another node
+  // read by an operator of the chain, and by another node
   graph.output("middle", middle, "float", ["B", "S", width])
   graph.output("y", value, "float", ["B", "S", width])
 }
@@ -39,11 +39,11 @@ const open = (name: string, threads: number, isApart: boolean) => {
   writeGraph(folder, { graph: file, weights: `${name}.bin` }, (graph) =>
     network(graph, (value) => (isApart ? graph.node("Identity", [value]) : value)),
   )
-  expect(readFileSync(join(folder, file)).includes("Steps")).toBe(!isApart)
+  expect(readFileSync(join(folder, file)).includes("Chain")).toBe(!isApart)
   return openSession(join(folder, file), threads)
 }
 
-describe.skipIf(!kernelsVersion())("steps of one node", () => {
+describe.skipIf(!kernelsVersion())("a chain of operators", () => {
   const rows = inputRows(70, width)
   const feed = (from: number, count: number) => {
     const x = new Float32Array(count * width)
@@ -53,7 +53,7 @@ describe.skipIf(!kernelsVersion())("steps of one node", () => {
   const counts = [1, 70, 3, 1, 40, 2]
 
   // more threads than cores, too: some come late, or lose their core in the middle of a part
-  test.each([1, 2, 3, 8])("have the bits of as many nodes, on %i threads", async (threads) => {
+  test.each([1, 2, 3, 8])("has the bits of as many nodes, on %i threads", async (threads) => {
     const [joined, apart] = await Promise.all([
       open(`joined-${threads}`, threads, false),
       open(`apart-${threads}`, threads, true),
@@ -70,7 +70,7 @@ describe.skipIf(!kernelsVersion())("steps of one node", () => {
     await Promise.all([joined.release(), apart.release()])
   })
 
-  test("may run for several callers at once", async () => {
+  test("may be asked again before it has answered", async () => {
     const session = await open("shared", 2, false)
     const alone = []
     for (const count of counts) alone.push(await session.run(feed(0, count)))
@@ -79,7 +79,7 @@ describe.skipIf(!kernelsVersion())("steps of one node", () => {
     await session.release()
   })
 
-  test("that can't be run fail as nodes do, and the next call is as before", async () => {
+  test("that can't be run fails as nodes do, and the next call is as before", async () => {
     const session = await open("failing", 2, false)
     const wrong = new Tensor("float32", new Float32Array(2 * 64), [1, 2, 64])
     const before = await session.run(feed(0, 3))

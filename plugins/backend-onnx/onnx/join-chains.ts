@@ -1,10 +1,10 @@
 import type { Attribute, GraphNode, Value } from "./graph-node.ts"
 
-/** The operators that a step may be, in the order of their numbers (kernels/native/steps.cpp). */
-const operators = ["BlockMatMul", "CachedAttention", "GatedUnit"]
+/** The operators of chains, in the order of their numbers (kernels/native/chain.cpp). */
+const kinds = ["BlockMatMul", "CachedAttention", "GatedUnit"]
 const [mostInputs, mostOutputs, mostHalves] = [11, 2, 64]
 
-const isStep = ({ op, domain }: GraphNode): boolean => domain === "rakit" && operators.includes(op)
+const isLink = ({ op, domain }: GraphNode): boolean => domain === "rakit" && kinds.includes(op)
 
 /** Outputs that are halves; all others are floats. */
 const halvesOf = ({ op, outputs }: GraphNode): readonly Value[] =>
@@ -13,7 +13,7 @@ const halvesOf = ({ op, outputs }: GraphNode): readonly Value[] =>
 /** What joining needs of the graph. */
 export interface Joining {
   isConstant(value: Value): boolean
-  /** Declares the constant `[steps, wires]`. */
+  /** Declares the constant `[operators, wires]`. */
   wiring(lines: readonly (readonly number[])[]): Value
   /** A name for a node. */
   name(): string
@@ -30,69 +30,69 @@ const readBy = ({ inputs, attributes = {} }: GraphNode): readonly Value[] => [
 ]
 
 /** Neighbours that can be one node, and others alone. */
-const runsOf = (nodes: readonly GraphNode[]): readonly (readonly GraphNode[])[] => {
-  const runs: GraphNode[][] = []
+const chainsOf = (nodes: readonly GraphNode[]): readonly (readonly GraphNode[])[] => {
+  const chains: GraphNode[][] = []
   let halves = 0
   for (const node of nodes) {
-    const run = runs.at(-1)
+    const chain = chains.at(-1)
     halves += halvesOf(node).length
-    if (run && isStep(node) && isStep(run[0]!) && halves <= mostHalves) run.push(node)
+    if (chain && isLink(node) && isLink(chain[0]!) && halves <= mostHalves) chain.push(node)
     else {
-      runs.push([node])
+      chains.push([node])
       halves = halvesOf(node).length
     }
   }
-  return runs
+  return chains
 }
 
-/** Gives each value that only the run reads a slot, which is free again after the last step that reads it. */
+/** Gives each value that only the chain reads a slot, which is free again after the last operator that reads it. */
 const slotsOf = (
-  run: readonly GraphNode[],
+  chain: readonly GraphNode[],
   isInner: (value: Value) => boolean,
 ): { readonly slots: ReadonlyMap<Value, number>; readonly count: number } => {
   const lastRead = new Map<Value, number>()
-  for (const [step, node] of run.entries())
-    for (const value of [...node.outputs, ...node.inputs]) lastRead.set(value, step)
+  for (const [index, node] of chain.entries())
+    for (const value of [...node.outputs, ...node.inputs]) lastRead.set(value, index)
   const slots = new Map<Value, number>()
   const free: number[] = []
   let count = 0
-  for (const [step, node] of run.entries()) {
+  for (const [index, node] of chain.entries()) {
     for (const value of node.outputs.filter(isInner)) slots.set(value, free.pop() ?? count++)
     for (const value of new Set([...node.inputs, ...node.outputs])) {
       const slot = slots.get(value)
-      if (slot !== undefined && lastRead.get(value) === step) free.push(slot)
+      if (slot !== undefined && lastRead.get(value) === index) free.push(slot)
     }
   }
   return { slots, count }
 }
 
-const padded = <T>(values: readonly T[], length: number, by: T): readonly T[] => [
-  ...values,
-  ...Array.from({ length: length - values.length }, () => by),
-]
+const padded = <T>(values: readonly T[], length: number, by: T): readonly T[] => {
+  if (values.length > length) throw new Error(`${values.length} values, ${length} at most`)
+  return [...values, ...Array.from({ length: length - values.length }, () => by)]
+}
 
-/** The attributes of steps, each with the number of its step. */
-const attributesOf = (run: readonly GraphNode[]): Record<string, Attribute> =>
+/** The attributes of operators, each with the number of its operator. */
+const attributesOf = (chain: readonly GraphNode[]): Record<string, Attribute> =>
   Object.fromEntries(
-    run.flatMap(({ op, attributes }, step) =>
-      Object.entries({ ...attributes, operator: operators.indexOf(op) }).map(([name, value]) => [
-        `${step}.${name}`,
+    chain.flatMap(({ op, attributes }, index) =>
+      Object.entries({ ...attributes, kind: kinds.indexOf(op) }).map(([name, value]) => [
+        `${index}.${name}`,
         value,
       ]),
     ),
   )
 
-/** What a run has from the graph, and what the graph has from it. */
+/** What a chain takes from the graph, and what the graph takes from it. */
 const boundaryOf = (
-  run: readonly GraphNode[],
+  chain: readonly GraphNode[],
   isReadElsewhere: (value: Value) => boolean,
   { isConstant }: Joining,
 ) => {
-  const made = new Set(run.flatMap(({ outputs }) => outputs))
-  const read = new Set(run.flatMap(({ inputs }) => inputs))
+  const made = new Set(chain.flatMap(({ outputs }) => outputs))
+  const read = new Set(chain.flatMap(({ inputs }) => inputs))
   const given = [...read].filter((value) => value !== "" && !made.has(value))
   const changing = given.filter((value) => !isConstant(value))
-  const halves = run.flatMap(halvesOf).filter(isReadElsewhere)
+  const halves = chain.flatMap(halvesOf).filter(isReadElsewhere)
   const floats = [...made].filter((value) => isReadElsewhere(value) && !halves.includes(value))
   return {
     inputs: [...changing, ...given.filter(isConstant)],
@@ -102,12 +102,12 @@ const boundaryOf = (
 }
 
 const joined = (
-  run: readonly GraphNode[],
+  chain: readonly GraphNode[],
   isReadElsewhere: (value: Value) => boolean,
   joining: Joining,
 ): GraphNode => {
-  const { inputs, changing, outputs } = boundaryOf(run, isReadElsewhere, joining)
-  const { slots, count } = slotsOf(run, (value) => !isReadElsewhere(value))
+  const { inputs, changing, outputs } = boundaryOf(chain, isReadElsewhere, joining)
+  const { slots, count } = slotsOf(chain, (value) => !isReadElsewhere(value))
   const places = new Map<Value, number>([
     ...inputs.map((value, index) => [value, index] as const),
     ...[...slots].map(([value, slot]) => [value, inputs.length + slot] as const),
@@ -120,36 +120,36 @@ const joined = (
       length,
       -1,
     )
-  const lines = run.map((node) => [
+  const lines = chain.map((node) => [
     ...wires(node.inputs, mostInputs),
     ...wires(node.outputs, mostOutputs),
   ])
   return {
-    op: "Steps",
+    op: "Chain",
     name: joining.name(),
     inputs: [joining.wiring(lines), ...inputs],
     outputs,
-    attributes: { ...attributesOf(run), steps: run.length, changing, slots: count },
+    attributes: { ...attributesOf(chain), operators: chain.length, changing, slots: count },
     domain: "rakit",
   }
 }
 
 /**
  * Makes one node of nodes of the native kernels that follow each other: its threads are not woken
- * for each of them, and ONNX Runtime has one node to run.
+ * for each of them, and ONNX Runtime has one node to chain.
  */
-export const joinSteps = (nodes: readonly GraphNode[], joining: Joining): readonly GraphNode[] => {
+export const joinChains = (nodes: readonly GraphNode[], joining: Joining): readonly GraphNode[] => {
   const readers = new Map<Value, Set<GraphNode>>()
   for (const node of nodes)
-    for (const value of readBy(node)) {
+    for (const value of readBy(node).filter((name) => name !== "")) {
       const known = readers.get(value) ?? new Set()
       readers.set(value, known.add(node))
     }
-  return runsOf(nodes).map((run) => {
-    if (run.length === 1) return run[0]!
-    const inside = new Set(run)
+  return chainsOf(nodes).map((chain) => {
+    if (chain.length === 1) return chain[0]!
+    const inside = new Set(chain)
     const isReadElsewhere = (value: Value) =>
       [...(readers.get(value) ?? [])].some((node) => !inside.has(node))
-    return joined(run, isReadElsewhere, joining)
+    return joined(chain, isReadElsewhere, joining)
   })
 }

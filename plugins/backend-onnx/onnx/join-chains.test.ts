@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import type { GraphNode, Value } from "./graph-node.ts"
-import { joinSteps } from "./join-steps.ts"
+import { joinChains } from "./join-chains.ts"
 
 const node = (
   op: string,
@@ -20,7 +20,7 @@ const attention = (inputs: readonly Value[], outputs: readonly Value[]) =>
 /** Joins nodes; constants are those that begin with "w". */
 const join = (nodes: readonly GraphNode[]) => {
   const wirings = new Map<Value, readonly (readonly number[])[]>()
-  const joined = joinSteps(nodes, {
+  const joined = joinChains(nodes, {
     isConstant: (value) => value.startsWith("w"),
     wiring: (lines) => {
       const name = `wiring${wirings.size}`
@@ -42,24 +42,24 @@ const valuesOf = (
 ): ReadonlyMap<Value, string> => {
   const values = new Map<Value, string>()
   const termOf = (name: Value) => (name === "" ? "" : (values.get(name) ?? name))
-  const runSteps = ({ inputs: [wiring, ...inputs], outputs, attributes }: GraphNode) => {
+  const runChain = ({ inputs: [wiring, ...inputs], outputs, attributes }: GraphNode) => {
     const places = inputs.map(termOf)
     const outputsFrom = inputs.length + (attributes!.slots as number)
-    for (const [step, wires] of wirings.get(wiring!)!.entries()) {
+    for (const [index, wires] of wirings.get(wiring!)!.entries()) {
       const op = ["BlockMatMul", "CachedAttention", "GatedUnit"][
-        attributes![`${step}.operator`] as number
+        attributes![`${index}.kind`] as number
       ]
-      const own = attributes![`${step}.of`]
+      const own = attributes![`${index}.of`]
       const read = wires.slice(0, 11).map((place) => (place < 0 ? "" : places[place]!))
       for (const [output, place] of wires.slice(11).entries())
         if (place >= 0) places[place] = term(`${op} ${own}`, output, read)
     }
-    for (const [index, output] of outputs.entries())
-      if (output !== "") values.set(output, places[outputsFrom + index]!)
+    for (const [at, output] of outputs.entries())
+      if (output !== "") values.set(output, places[outputsFrom + at]!)
   }
   for (const each of nodes) {
-    if (each.op === "Steps") {
-      runSteps(each)
+    if (each.op === "Chain") {
+      runChain(each)
       continue
     }
     const read = Array.from({ length: 11 }, (_, i) => termOf(each.inputs[i] ?? ""))
@@ -81,15 +81,15 @@ describe("neighbours of the native kernels", () => {
   test("are one node, whose other values are in slots", () => {
     const after = [node("Add", ["sum", "down"], ["y"]), node("Concat", ["fresh"], ["kv"])]
     const { joined, wirings } = join([...layer, ...after])
-    expect(joined.map(({ op }) => op)).toEqual(["Steps", "Add", "Concat"])
-    const [steps] = joined
+    expect(joined.map(({ op }) => op)).toEqual(["Chain", "Add", "Concat"])
+    const [chain] = joined
     const constants = Array.from({ length: 10 }, (_, i) => `w${i + 1}`)
-    expect(steps!.inputs).toEqual(["wiring0", "x", "past", "lengths", "rows", ...constants])
-    expect(steps!.outputs.filter((value) => value !== "")).toEqual(["fresh", "sum", "down"])
-    expect(steps!.outputs.slice(-2)).toEqual(["sum", "down"])
-    expect(steps!.attributes).toMatchObject({
-      ...{ steps: 5, changing: 4, slots: 2 },
-      ...{ "0.operator": 0, "1.operator": 1, "0.of": "qkv", "4.of": "down" },
+    expect(chain!.inputs).toEqual(["wiring0", "x", "past", "lengths", "rows", ...constants])
+    expect(chain!.outputs.filter((value) => value !== "")).toEqual(["fresh", "sum", "down"])
+    expect(chain!.outputs.slice(-2)).toEqual(["sum", "down"])
+    expect(chain!.attributes).toMatchObject({
+      ...{ operators: 5, changing: 4, slots: 2 },
+      ...{ "0.kind": 0, "1.kind": 1, "0.of": "qkv", "4.of": "down" },
     })
     const known = valuesOf([...layer, ...after], wirings)
     for (const value of ["y", "kv"])
@@ -103,7 +103,7 @@ describe("neighbours of the native kernels", () => {
     const readers = many.map((_, i) => node("Add", [`a${i}`, `h${i}`], [`y${i}`]))
     const { joined } = join([...many, ...readers])
     expect(
-      joined.filter(({ op }) => op === "Steps").map(({ attributes }) => attributes!.steps),
+      joined.filter(({ op }) => op === "Chain").map(({ attributes }) => attributes!.operators),
     ).toEqual([64, 64, 2])
   })
 
@@ -136,7 +136,7 @@ describe("neighbours of the native kernels", () => {
         const [before, after] = [valuesOf(nodes, wirings), valuesOf(joined, wirings)]
         for (const [value, found] of after) expect(found).toBe(before.get(value))
         for (const { op, inputs } of joined)
-          for (const value of op === "Steps" ? inputs.slice(1) : inputs)
+          for (const value of op === "Chain" ? inputs.slice(1) : inputs)
             expect(value === "" || !before.has(value) || after.has(value)).toBe(true)
       }),
     )
