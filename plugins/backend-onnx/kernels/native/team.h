@@ -2,6 +2,7 @@
 #pragma once
 #include <immintrin.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -10,12 +11,41 @@
 
 namespace rakit {
 
+// Threads that wait for a condition: they look for a while whether it holds, then sleep.
+class Sleepers {
+ public:
+  template <typename Condition>
+  void await(const Condition& condition) {
+    for (int i = 0; i < kLooks; i++) {
+      if (condition()) return;
+      _mm_pause();
+    }
+    std::unique_lock lock(mutex_);
+    sleeping_++;
+    changed_.wait(lock, condition);
+    sleeping_--;
+  }
+
+  // Wakes so many at most. What they wait for must be written before.
+  void wake(size_t most) {
+    if (sleeping_ == 0) return;
+    // none is between its last look and its sleep then
+    { std::lock_guard lock(mutex_); }
+    for (size_t left = std::min<size_t>(most, sleeping_); left > 0; left--) changed_.notify_one();
+  }
+
+ private:
+  // Looks before a thread sleeps, with a pause after each: of 10 to 140 cycles, by processor.
+  static constexpr int kLooks = 300;
+
+  alignas(64) std::atomic<size_t> sleeping_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
 // One thread leads: it runs what stands between the loops, and takes part in them. Parts of a loop are
 // claimed one by one, so no thread waits for one that has not come, or that does not get a core: it
 // runs the parts itself, and waits only for those that are claimed.
-//
-// A thread that has nothing to do looks for a while whether there is something, then sleeps until it
-// is woken.
 class Team {
  public:
   using Each = void (*)(void* data, size_t part);
@@ -27,15 +57,16 @@ class Team {
     data_ = data;
     done_ = 0;
     state_ = ++loops_ << (2 * kBits) | parts << kBits;
-    wake();
+    // no more than find a part
+    helpers_.wake(parts - 1);
     while (run_part()) {}
-    await([&] { return done_.load() == parts; });
+    leader_.await([&] { return done_.load() == parts; });
   }
 
   // Ends the team: `help` returns in all other threads. Called by the leader only.
   void end() {
     is_over_ = true;
-    wake();
+    helpers_.wake(SIZE_MAX);
   }
 
   // Runs parts until the leader ends it.
@@ -43,7 +74,7 @@ class Team {
     while (!is_over_) {
       const uint64_t seen = state_.load();
       if (has_parts(seen)) run_part();
-      else await([&] { return is_over_ || state_.load() != seen; });
+      else helpers_.await([&] { return is_over_ || state_.load() != seen; });
     }
   }
 
@@ -52,8 +83,6 @@ class Team {
   // a claim is of the loop that it is for.
   static constexpr unsigned kBits = 20;
   static constexpr uint64_t kMask = (uint64_t{1} << kBits) - 1;
-  // Looks before a thread sleeps, with a pause after each: of 10 to 140 cycles, by processor.
-  static constexpr int kLooks = 300;
 
   static bool has_parts(uint64_t state) { return (state & kMask) < (state >> kBits & kMask); }
 
@@ -64,38 +93,17 @@ class Team {
     if (!has_parts(claimed)) return false;
     // the leader begins no other loop before this part is done
     each_(data_, claimed & kMask);
-    if (done_.fetch_add(1) + 1 == (claimed >> kBits & kMask)) wake();
+    if (done_.fetch_add(1) + 1 == (claimed >> kBits & kMask)) leader_.wake(1);
     return true;
-  }
-
-  template <typename Condition>
-  void await(const Condition& condition) {
-    for (int i = 0; i < kLooks; i++) {
-      if (condition()) return;
-      _mm_pause();
-    }
-    std::unique_lock lock(mutex_);
-    sleepers_++;
-    changed_.wait(lock, condition);
-    sleepers_--;
-  }
-
-  // What sleepers wait for must be written before.
-  void wake() {
-    if (sleepers_ == 0) return;
-    { std::lock_guard lock(mutex_); }
-    changed_.notify_all();
   }
 
   alignas(64) std::atomic<uint64_t> state_{0};
   alignas(64) std::atomic<uint64_t> done_{0};
-  alignas(64) std::atomic<int> sleepers_{0};
-  std::atomic<bool> is_over_{false};
+  alignas(64) std::atomic<bool> is_over_{false};
+  Sleepers leader_, helpers_;
   Each each_ = nullptr;
   void* data_ = nullptr;
   uint64_t loops_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
 };
 
 }  // namespace rakit
