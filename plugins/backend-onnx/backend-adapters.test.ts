@@ -86,6 +86,18 @@ test("answers of one model without adapters are those of an entry that has some"
   expect(bare.stats?.()).not.toHaveProperty("adapterBytes")
 })
 
+test("in 8 bits, too, each has the answer with its adapter that it has alone", async () => {
+  const model = await open("int8")
+  const all = [undefined, "legal", "poems", undefined, "poems", "legal"]
+  const alone = new Map<string | undefined, string>()
+  for (const id of new Set(all)) alone.set(id, (await answer(model, asked(id))).text)
+  const together = await Promise.all(all.map((id) => answer(model, asked(id))))
+  expect(together.map(({ text }) => text)).toEqual(all.map((id) => alone.get(id)))
+  // the reference's first words: a few bits of 8 do not change them
+  for (const id of names) expect(alone.get(id)!.slice(0, 4)).toBe(wanted(id).slice(0, 4))
+  expect(new Set(alone.values()).size).toBe(3)
+})
+
 test("an adapter that the model lacks is refused by name", async () => {
   const model = await open("fp32")
   expect(await failureOf(model.task.plan(asked("other"), context()))).toMatchObject({

@@ -25,20 +25,40 @@ export interface AdapterGroup {
 /** What the groups of the same parts have in common, in all layers. */
 export const kindOf = ({ parts }: Pick<AdapterGroup, "parts">): string => parts.join("+")
 
-/** Names of the inputs of a group. */
-export const adapterNames = (group: AdapterGroup) => {
-  const stem = `lora.${group.layer}.${kindOf(group)}`
+/** Names of the inputs of a group; without a layer, of those of all layers. */
+export const adapterNames = ({
+  layer,
+  parts,
+}: Partial<AdapterGroup> & Pick<AdapterGroup, "parts">) => {
+  const kind = kindOf({ parts })
+  const stem = layer === undefined ? `lora.${kind}` : `lora.${layer}.${kind}`
   return { a: `${stem}.a`, b: `${stem}.b` }
 }
 
 /** One input for all groups of a kind. */
 export const scalesName = (kind: string): string => `lora.${kind}.scales`
 
-/** Finds the groups of a graph by the names of its inputs. */
-export const groupsIn = (inputs: readonly { readonly name: string }[]): readonly AdapterGroup[] =>
-  inputs.flatMap(({ name }) => {
-    const found = /^lora\.(\d+)\.([\w+]+)\.a$/.exec(name)
-    return found ? [{ layer: Number(found[1]), parts: found[2]!.split("+") as LayerMatrix[] }] : []
+/** A group of a graph, and whether those of several layers are one input. */
+export interface FoundGroup extends AdapterGroup {
+  readonly isJoined: boolean
+}
+
+/** The axis of tiles of an input of several layers names the layers. */
+const tilesAxis = (kind: string, layers: readonly number[]): string =>
+  `T_${kind}@${layers.join(".")}`
+const layersIn = (axis: number | string | undefined): readonly number[] =>
+  String(axis).split("@")[1]!.split(".").map(Number)
+
+/** Finds the groups of a graph by its inputs; those of one input follow each other. */
+export const groupsIn = (
+  inputs: readonly { readonly name: string; readonly shape: readonly (number | string)[] }[],
+): readonly FoundGroup[] =>
+  inputs.flatMap(({ name, shape }): readonly FoundGroup[] => {
+    const [, layer, kind] = /^lora\.(?:(\d+)\.)?([a-z]\w*(?:\+\w+)*)\.a$/.exec(name) ?? []
+    if (kind === undefined) return []
+    const parts = kind.split("+") as LayerMatrix[]
+    if (layer !== undefined) return [{ layer: Number(layer), parts, isJoined: false }]
+    return layersIn(shape[1]).map((own) => ({ layer: own, parts, isJoined: true }))
   })
 
 interface Size {
@@ -51,35 +71,59 @@ export interface AdapterInputs {
   readonly a: Value
   readonly b: Value
   readonly scales: Value
+  /** The group's place in `a` and `b`, where these are of several layers. */
+  readonly index?: number
 }
 
-const declared = new WeakMap<GraphBuilder, Set<Value>>()
-
-/** Declares the scales of a kind of group once. */
-const declareScales = (graph: GraphBuilder, kind: string): Value => {
-  const known = declared.get(graph) ?? new Set<Value>()
-  declared.set(graph, known)
-  const name = scalesName(kind)
-  if (!known.has(name)) graph.input(name, "float", ["B", 1, `R_${kind}`])
-  known.add(name)
-  return name
+/** What a graph has of a kind of group. */
+interface Kind extends Size {
+  readonly layers: number[]
+  readonly isJoined: boolean
 }
+
+const kindsOf = new WeakMap<GraphBuilder, Map<string, Kind>>()
 
 /**
- * Declares `a [T, columns, 16]`, `b [R, rows]` and `scales [B, 1, R]`, with R = 16 T: all adapters of a
- * pass side by side, in tiles of ranks, and for each row a scale for each rank, zero for the ranks of
- * other rows' adapters. Where no row has an adapter R is 0 and `a` is `[1, columns, 0]`, as a product
- * can't have no tiles.
+ * Names the inputs `a [T, columns, 16]`, `b [R, rows]` and `scales [B, 1, R]` of a group, with R = 16 T:
+ * all adapters of a pass side by side, in tiles of ranks, and for each row a scale for each rank, zero
+ * for the ranks of other rows' adapters. Where no row has an adapter R is 0 and `a` is `[1, columns,
+ * 0]`, as a product can't have no tiles.
+ * `isJoined`, for native products: `a` and `b` are those of all groups of the kind, with an axis of so
+ * many before: to hand over hundreds of inputs takes as long as a step of a small model.
  */
-export const declareAdapters = (
+export const adapterInputs = (
   graph: GraphBuilder,
-  { rows, columns, ...group }: AdapterGroup & Size,
+  { layer, parts, rows, columns }: AdapterGroup & Size,
+  isJoined: boolean,
 ): AdapterInputs => {
-  const { a, b } = adapterNames(group)
-  const kind = kindOf(group)
-  graph.input(a, "float", [`T_${kind}`, columns, `W_${kind}`])
-  graph.input(b, "float", [`R_${kind}`, rows])
-  return { a, b, scales: declareScales(graph, kind) }
+  const kinds = kindsOf.get(graph) ?? new Map<string, Kind>()
+  kindsOf.set(graph, kinds)
+  const name = kindOf({ parts })
+  const kind = kinds.get(name) ?? { rows, columns, layers: [], isJoined }
+  kinds.set(name, kind)
+  const index = kind.layers.push(layer) - 1
+  const scales = scalesName(name)
+  return isJoined
+    ? { ...adapterNames({ parts }), scales, index }
+    : { ...adapterNames({ layer, parts }), scales }
+}
+
+/** Declares the inputs of all groups, when all layers are built. */
+export const declareAdapters = (graph: GraphBuilder): void => {
+  for (const [name, { layers, isJoined, rows, columns }] of kindsOf.get(graph) ?? []) {
+    const parts = name.split("+") as LayerMatrix[]
+    const declare = (
+      names: ReturnType<typeof adapterNames>,
+      before: readonly number[],
+      tiles: string,
+    ) => {
+      graph.input(names.a, "float", [...before, tiles, columns, `W_${name}`])
+      graph.input(names.b, "float", [...before, `R_${name}`, rows])
+    }
+    graph.input(scalesName(name), "float", ["B", 1, `R_${name}`])
+    if (isJoined) declare(adapterNames({ parts }), [layers.length], tilesAxis(name, layers))
+    else for (const layer of layers) declare(adapterNames({ layer, parts }), [], `T_${name}`)
+  }
 }
 
 const shapes = new WeakMap<GraphBuilder, Map<string, Value>>()

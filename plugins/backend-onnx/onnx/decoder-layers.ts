@@ -1,10 +1,10 @@
 import type { LayerMatrix, LayerNorm } from "../architectures/tensor-names.ts"
-import { declareAdapters } from "./adapter-inputs.ts"
+import { adapterInputs, declareAdapters } from "./adapter-inputs.ts"
 import type { Building } from "./building.ts"
 import { mixture } from "./experts.ts"
 import type { Value } from "./graph-builder.ts"
 import type { Heads } from "./heads.ts"
-import { linear } from "./linear.ts"
+import { isNativeLinear, linear } from "./linear.ts"
 import { plainNorm } from "./norms.ts"
 import { type ProductInput, productInput } from "./product-input.ts"
 import { gatedProducts, type Product, type Products, products } from "./products.ts"
@@ -52,7 +52,7 @@ const productOf =
     const { graph, weights, precision } = building
     const group = parts.slice(from, to)
     const adapters = building.adapters
-      ? declareAdapters(graph, { layer, parts: group, ...matrix })
+      ? adapterInputs(graph, { layer, parts: group, ...matrix }, isNativeLinear(graph, precision))
       : undefined
     const isOnly = group.length === parts.length
     return linear(graph, isOnly ? x : x.value(), matrix, precision, {
@@ -158,6 +158,7 @@ const allLayers = (
     })
     stream = { sum: between.stream.sum, pending: feedForward(building, layer, between.normed) }
   }
+  declareAdapters(graph)
   input.progress(config.layers)
   return stream
 }

@@ -2,7 +2,7 @@ import { addon } from "../kernels/addon.ts"
 import "./runtime.ts"
 
 /** Increment it whenever graphs for the kernels must be built again. */
-const layoutVersion = "10"
+const layoutVersion = "11"
 
 /**
  * The version of the native kernels' layout, where sessions of this process have these kernels:

@@ -21,6 +21,13 @@ export const isFourBits = (type: GgmlType): boolean => type.levels !== undefined
 export const ownPrecision = (matrix: Matrix): "int8" | "int4" =>
   someRow(matrix, (type) => !isFourBits(type)) ? "int8" : "int4"
 
+const keptAs = (matrix: Matrix, precision: Precision) =>
+  precision === "auto" ? ownPrecision(matrix) : precision
+
+/** Whether products of this precision are those of the native kernels, whatever the matrix. */
+export const isNativeLinear = ({ kernels }: GraphBuilder, precision: Precision): boolean =>
+  kernels && (precision === "auto" || precision === "int8" || precision === "int4")
+
 /**
  * Bytes in memory of a weight that the file has in this type: its level, its share of the block's.
  * `kernels`: whether the graph has native kernels.
@@ -43,7 +50,7 @@ export const linear = (
   precision: Precision,
   { bias, adapters }: Additions = {},
 ): Value => {
-  const kept = precision === "auto" ? ownPrecision(matrix) : precision
+  const kept = keptAs(matrix, precision)
   if (graph.kernels && (kept === "int8" || kept === "int4"))
     return panelLinear(graph, x, matrix, kept, { bias, adapters })
   const rows = rowsAsValue(x)

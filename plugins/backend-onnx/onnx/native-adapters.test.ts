@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { inputRows, matrixOfType } from "../testing/products.ts"
 import {
+  adapterInputs,
   adapterNames,
   declareAdapters,
   productScale,
@@ -19,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), "rakit-native-adapters-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const [outputs, tokens] = [40, 3]
-const group = { layer: 0, parts: ["q"] } as const
+const group = { parts: ["q"] } as const
 const names = adapterNames(group)
 
 /** Rows of one sequence, and the adapter that it has, with its strength. */
@@ -44,7 +45,11 @@ describe.skipIf(!kernelsVersion()).each(cases)(
     beforeAll(async () => {
       writeGraph(folder, { graph: `${type}.onnx`, weights: `${type}.bin` }, (graph) => {
         graph.input("x", "float", ["B", "S", width])
-        const adapters = declareAdapters(graph, { ...group, rows: outputs, columns: width })
+        const size = { rows: outputs, columns: width }
+        const [, adapters] = [0, 1, 5].map((layer) =>
+          adapterInputs(graph, { layer, parts: group.parts, ...size }, true),
+        )
+        declareAdapters(graph)
         const product = linear(graph, "x", matrixOfType(type, outputs, width), "auto", { adapters })
         graph.output("y", product, "float", ["B", "S", outputs])
         // all of it is one operator
@@ -64,8 +69,12 @@ describe.skipIf(!kernelsVersion()).each(cases)(
 
     /** Runs sequences together; `order`: the adapters that are side by side. */
     const run = async (sequences: readonly Sequence[], order: readonly number[]) => {
-      const joined = (part: "a" | "b") =>
-        Float32Array.from(order.flatMap((n) => [...adapters[n]![part]]))
+      // the product is the second of three that share the inputs
+      const joined = (part: "a" | "b") => {
+        const own = order.flatMap((n) => [...adapters[n]![part]])
+        const other = own.map(() => 9)
+        return Float32Array.from([...other, ...own, ...other])
+      }
       const tiles = order.reduce((sum, n) => sum + adapters[n]!.tiles, 0)
       const scales = sequences.flatMap(({ adapter, strength = 1 }) =>
         order.flatMap((n) =>
@@ -75,8 +84,8 @@ describe.skipIf(!kernelsVersion()).each(cases)(
       const x = Float32Array.from(sequences.flatMap(({ rows }) => rows.flatMap((row) => [...row])))
       const { y } = await session.run({
         x: floats(x, [sequences.length, tokens, width]),
-        [names.a]: floats(joined("a"), tiles ? [tiles, width, tileRanks] : [1, width, 0]),
-        [names.b]: floats(joined("b"), [tiles * tileRanks, outputs]),
+        [names.a]: floats(joined("a"), tiles ? [3, tiles, width, tileRanks] : [3, 1, width, 0]),
+        [names.b]: floats(joined("b"), [3, tiles * tileRanks, outputs]),
         [scalesName("q")]: floats(Float32Array.from(scales), [
           sequences.length,
           1,

@@ -196,7 +196,10 @@ export const panelProduct = (
         bits,
         zero: isShifted ? shiftedZero : zero,
         ...step?.attributes,
-        ...(adapters && { adapter_factor: { float: productScale ** 2 } }),
+        ...(adapters && {
+          adapter_factor: { float: productScale ** 2 },
+          adapter_index: adapters.index ?? 0,
+        }),
       },
       domain: "rakit",
     },

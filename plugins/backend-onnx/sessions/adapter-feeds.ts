@@ -7,6 +7,7 @@ import { ModelFileError } from "../weights/model-file-error.ts"
 import {
   type AdapterSet,
   type GroupSize,
+  inputArrays,
   sideBySide,
   type TiledAdapter,
   tiled,
@@ -35,10 +36,10 @@ const orZeros = (values: Float32Array, length: number): Float32Array =>
   values.length ? values : new Float32Array(length)
 
 const groupSizes = (inputs: readonly Port[], config: DecoderConfig): readonly GroupSize[] =>
-  groupsIn(inputs).map(({ layer, parts }) => {
+  groupsIn(inputs).map(({ parts, ...group }) => {
     const partRows = parts.map((part) => sizesOf(config, part).rows)
     return {
-      layer,
+      ...group,
       parts,
       columns: sizesOf(config, parts[0]!).columns,
       partRows,
@@ -127,15 +128,15 @@ export class AdapterFeeds {
     const set = sideBySide(adapters, this.sizes)
     const weights: Record<string, ReturnType<typeof floats>> = {}
     let bytes = 0
-    for (const [index, size] of this.sizes.entries()) {
-      const own = set.groups[index]!
-      const a = orZeros(own.a, this.leastTiles * size.columns * tileRanks)
-      const b = orZeros(own.b, this.leastTiles * tileRanks * size.rows)
-      const names = adapterNames(size)
-      const tiles = a.length / (size.columns * tileRanks)
-      weights[names.a] = floats(a, tiles ? [tiles, size.columns, tileRanks] : [1, size.columns, 0])
-      weights[names.b] = floats(b, [tiles * tileRanks, size.rows])
-      bytes += a.byteLength + b.byteLength
+    const least = this.leastTiles * tileRanks
+    for (const { size, a, b, before } of inputArrays(this.sizes, set.groups)) {
+      const names = adapterNames(size.isJoined ? { parts: size.parts } : size)
+      const [down, up] = [orZeros(a, least * size.columns), orZeros(b, least * size.rows)]
+      const tiles = down.length / (size.columns * tileRanks * (before[0] ?? 1))
+      const shape = tiles ? [tiles, size.columns, tileRanks] : [1, size.columns, 0]
+      weights[names.a] = floats(down, [...before, ...shape])
+      weights[names.b] = floats(up, [...before, tiles * tileRanks, size.rows])
+      bytes += down.byteLength + up.byteLength
     }
     return { set, weights, bytes }
   }

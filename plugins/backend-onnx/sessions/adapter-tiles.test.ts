@@ -4,7 +4,7 @@ import { kindOf } from "../onnx/adapter-inputs.ts"
 import { type GroupSize, sideBySide, tiled } from "./adapter-tiles.ts"
 
 const sizes: readonly GroupSize[] = [
-  { layer: 0, parts: ["q", "k", "v"], columns: 4, partRows: [4, 4, 4], rows: 12 },
+  { layer: 0, isJoined: false, parts: ["q", "k", "v"], columns: 4, partRows: [4, 4, 4], rows: 12 },
 ]
 
 const adapter = (id: string, rank: number, parts: readonly ("q" | "k" | "v")[]) => {

@@ -1,6 +1,6 @@
 import type { LowRankPair } from "../architectures/adapter-file.ts"
 import type { LayerMatrix } from "../architectures/tensor-names.ts"
-import { type AdapterGroup, kindOf, productScale, tileRanks } from "../onnx/adapter-inputs.ts"
+import { type FoundGroup, kindOf, productScale, tileRanks } from "../onnx/adapter-inputs.ts"
 
 /** ONNX Runtime adds up sums of more ranks in blocks of so many tiles. */
 const blockTiles = 8
@@ -19,7 +19,7 @@ export interface GroupTiles {
 }
 
 /** Matrix sizes of a group. */
-export interface GroupSize extends AdapterGroup {
+export interface GroupSize extends FoundGroup {
   readonly columns: number
   /** Rows of each part. */
   readonly partRows: readonly number[]
@@ -79,16 +79,61 @@ const place = (
   }
 }
 
-const groupTiles = (
+/** How many groups of a kind are one input. */
+const joinedGroups = (sizes: readonly GroupSize[], kind: string): number =>
+  sizes.filter((size) => size.isJoined && kindOf(size) === kind).length
+
+/**
+ * Memory for the groups of a graph, with so many tiles for each kind. Groups whose layers are one input
+ * lie one after the other.
+ */
+const emptyGroups = (
+  sizes: readonly GroupSize[],
+  tilesOf: (kind: string) => number,
+): readonly GroupTiles[] => {
+  const joined = new Map<string, { readonly all: GroupTiles; taken: number }>()
+  return sizes.map((size) => {
+    const kind = kindOf(size)
+    const [aSize, bSize] = [size.columns * tileRanks, tileRanks * size.rows].map(
+      (tile) => tile * tilesOf(kind),
+    ) as [number, number]
+    const arrays = (count: number) => ({
+      a: new Float32Array(count * aSize),
+      b: new Float32Array(count * bSize),
+    })
+    if (!size.isJoined) return arrays(1)
+    const one = joined.get(kind) ?? { all: arrays(joinedGroups(sizes, kind)), taken: 0 }
+    joined.set(kind, one)
+    const at = one.taken++
+    return {
+      a: one.all.a.subarray(at * aSize, (at + 1) * aSize),
+      b: one.all.b.subarray(at * bSize, (at + 1) * bSize),
+    }
+  })
+}
+
+/** The arrays of each input, with the axis before those of a group: how many groups are in it. */
+export const inputArrays = (
+  sizes: readonly GroupSize[],
+  groups: readonly GroupTiles[],
+): readonly (GroupTiles & { readonly size: GroupSize; readonly before: readonly number[] })[] => {
+  const known = new Set<string>()
+  return sizes.flatMap((size, index) => {
+    const own = groups[index]!
+    if (!size.isJoined) return [{ ...own, size, before: [] }]
+    if (known.has(kindOf(size))) return []
+    known.add(kindOf(size))
+    const [a, b] = [new Float32Array(own.a.buffer), new Float32Array(own.b.buffer)]
+    return [{ a, b, size, before: [joinedGroups(sizes, kindOf(size))] }]
+  })
+}
+
+const fillGroup = (
+  made: GroupTiles,
   pairs: readonly LowRankPair[],
   { layer, parts, columns, partRows, rows }: GroupSize,
   layout: KindLayout,
-): GroupTiles => {
-  const tiles = layout.parts.length * layout.tilesOfPart
-  const made = {
-    a: new Float32Array(tiles * columns * tileRanks),
-    b: new Float32Array(tiles * tileRanks * rows),
-  }
+): void => {
   for (const pair of pairs) {
     if (pair.layer !== layer || !parts.includes(pair.part)) continue
     const offset = partRows
@@ -97,7 +142,6 @@ const groupTiles = (
     const first = layout.parts.indexOf(pair.part) * layout.tilesOfPart
     place(made, pair, first, { columns, rows, offset })
   }
-  return made
 }
 
 /** Lays out an adapter for the groups of a graph. */
@@ -107,7 +151,12 @@ export const tiled = (
   sizes: readonly GroupSize[],
 ): TiledAdapter => {
   const layouts = new Map(sizes.map((size) => [kindOf(size), layoutOf(pairs, size.parts)]))
-  const groups = sizes.map((size) => groupTiles(pairs, size, layouts.get(kindOf(size))!))
+  const groups = emptyGroups(sizes, (kind) => {
+    const { parts, tilesOfPart } = layouts.get(kind)!
+    return parts.length * tilesOfPart
+  })
+  for (const [index, size] of sizes.entries())
+    fillGroup(groups[index]!, pairs, size, layouts.get(kindOf(size))!)
   return {
     id,
     runs: new Map(
@@ -151,19 +200,13 @@ export const sideBySide = (
 ): AdapterSet => {
   const kinds = new Map(sizes.map((size) => [kindOf(size), runsOf(adapters, kindOf(size))]))
   const [only] = adapters
-  const groups =
-    only && adapters.length === 1
-      ? only.groups
-      : sizes.map((size, index) => {
-          const { tiles, runs } = kinds.get(kindOf(size))!
-          const [aTile, bTile] = [size.columns * tileRanks, tileRanks * size.rows]
-          const made = { a: new Float32Array(tiles * aTile), b: new Float32Array(tiles * bTile) }
-          for (const { id, groups: own } of adapters) {
-            const { first } = runs.get(id)!
-            made.a.set(own[index]!.a, first * aTile)
-            made.b.set(own[index]!.b, first * bTile)
-          }
-          return made
-        })
+  if (only && adapters.length === 1) return { ids: new Set([only.id]), kinds, groups: only.groups }
+  const groups = emptyGroups(sizes, (kind) => kinds.get(kind)!.tiles)
+  for (const { id, groups: own } of adapters)
+    for (const [index, size] of sizes.entries()) {
+      const { first } = kinds.get(kindOf(size))!.runs.get(id)!
+      groups[index]!.a.set(own[index]!.a, first * size.columns * tileRanks)
+      groups[index]!.b.set(own[index]!.b, first * tileRanks * size.rows)
+    }
   return { ids: new Set(adapters.map(({ id }) => id)), kinds, groups }
 }

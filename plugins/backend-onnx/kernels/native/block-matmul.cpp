@@ -1,10 +1,12 @@
 // BlockMatMul: rows of K values times a matrix in blocks, transposed: [.., N].
 // Inputs: x, levels, scales, and shifts where the matrix has them; where rows are normalized before
 // (RMSNorm), its weights, [K], and where something is added to x before that, an input of its size; a
-// bias, [N]; where rows have adapters, those of low-rank.h: [R / 16, K, 16], [R, N] and scales [B, .., R].
+// bias, [N]; where rows have adapters, those of low-rank.h of some
+// products: [P, R / 16, K, 16], [P, R, N] and scales [B, .., R].
 // Outputs: the product and, where something is added, that sum, [.., K].
 // Attributes: K, N, bits, zero, epsilon of the norm, and gate, the activation of GatedUnit that makes
-// a row of K values of 2 K of x (absent: none; rows are not normalized then), and adapter_factor.
+// a row of K values of 2 K of x (absent: none; rows are not normalized then), adapter_factor and
+// adapter_index, which of the P products it is.
 #include <algorithm>
 
 #include "low-rank.h"
@@ -145,7 +147,8 @@ class BlockMatMul : public Operator {
   explicit BlockMatMul(const Attributes& attributes)
       : gate_(static_cast<Activation>(attributes.integer("gate"))),
         epsilon_(attributes.number("epsilon")),
-        adapter_factor_(attributes.number("adapter_factor")) {
+        adapter_factor_(attributes.number("adapter_factor")),
+        adapter_index_(attributes.integer("adapter_index")) {
     weights_.columns = attributes.integer("K");
     weights_.outputs = attributes.integer("N");
     weights_.bits = static_cast<int>(attributes.integer("bits"));
@@ -199,13 +202,20 @@ class BlockMatMul : public Operator {
     const size_t ranks = scales.last();
     if (!ranks || !call.ok()) return {};
     const size_t sequences = scales.elements / ranks, rows = x.elements / x.last();
-    call.expect(ranks % kTile == 0 && down.elements == ranks * weights.columns &&
-                    up.elements == ranks * weights.outputs && sequences > 0 &&
+    const size_t down_size = ranks * weights.columns, up_size = ranks * weights.outputs;
+    const size_t products = down.elements / down_size;
+    call.expect(ranks % kTile == 0 && down.elements == products * down_size &&
+                    up.elements == products * up_size && adapter_index_ < products && sequences > 0 &&
                     rows % sequences == 0 && scales.size(0) == sequences,
                 "BlockMatMul: the adapters have another size");
     if (!call.ok() || rows == 0) return {};
-    return {ranks,           rows / sequences,    adapter_factor_,
-            down.as<float>(), up.as<float>(), scales.as<float>(), nullptr};
+    return {ranks,
+            rows / sequences,
+            adapter_factor_,
+            down.as<float>() + adapter_index_ * down_size,
+            up.as<float>() + adapter_index_ * up_size,
+            scales.as<float>(),
+            nullptr};
   }
 
   Weights weights_of(Call& call) const {
@@ -231,6 +241,7 @@ class BlockMatMul : public Operator {
   Weights weights_{};
   Activation gate_;
   float epsilon_, adapter_factor_;
+  size_t adapter_index_;
 };
 
 }  // namespace

@@ -18,14 +18,29 @@ void lower(const float* row, size_t columns, const float* down, float* sums) {
     store(sums + v * kLanes, (parts[0][v] + parts[1][v]) + (parts[2][v] + parts[3][v]));
 }
 
+// What the 16 ranks of a tile make of a register of outputs.
+template <typename Load>
+inline Floats raised(const float* sums, const Load& load_rank) {
+  Floats even{}, odd{};
+  for (size_t rank = 0; rank < kTile; rank += 2) {
+    even += load_rank(rank) * sums[rank];
+    odd += load_rank(rank + 1) * sums[rank + 1];
+  }
+  return even + odd;
+}
+
 // Adds to `count` outputs what the 16 ranks of a tile make of them, `up [16, stride]`.
 void raise(const float* sums, const float* up, size_t stride, size_t count, float* to) {
-  for (size_t i = 0; i < count; i += kLanes) {
-    Floats sum{};
-    for (size_t rank = 0; rank < kTile; rank++)
-      sum += load_padded(up + rank * stride + i, count - i) * sums[rank];
-    store_some(to + i, load_padded(to + i, count - i) + sum, count - i);
-  }
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    store(to + i, load(to + i) + raised(sums, [&](size_t rank) {
+                    return load(up + rank * stride + i);
+                  }));
+  if (i == count) return;
+  const Floats last = raised(sums, [&](size_t rank) {
+    return load_padded(up + rank * stride + i, count - i);
+  });
+  store_some(to + i, load_padded(to + i, count - i) + last, count - i);
 }
 
 }  // namespace
