@@ -200,7 +200,7 @@ describe("when all slots are taken", () => {
   test("one account's many requests don't keep another's waiting", async () => {
     const contexts = Array.from({ length: 8 }, () => context(tenant("many")))
     const many = contexts.map((metered) =>
-      answer(patient, asked([part("m")], { maxTokens: 60 }), metered),
+      answer(patient, asked([part("m")], { maxTokens: 400 }), metered),
     )
     const order: string[] = []
     for (const [i, one] of many.entries()) void one.then(() => order.push(`many ${i}`))
