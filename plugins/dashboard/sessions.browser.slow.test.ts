@@ -175,8 +175,8 @@ describe.skipIf(!installedChromium)(
         .filter({ hasText: "account.impersonate_end" })
         .filter({ hasText: email })
         .waitFor()
-      const begun = audit.filter({ hasText: "ticket <b>12</b>" })
-      await begun.locator("li", { hasText: "expires_at" }).locator("time").first().waitFor()
+      const begun = audit.filter({ hasText: "ticket <b>12</b>" }).filter({ hasText: email })
+      await begun.locator("li", { hasText: "expires_at" }).locator("time").waitFor()
       for (const path of ["/dashboard/me", "/dashboard/keys"])
         expect((await ask("GET", path, undefined, seen.token)).status, path).toBe(401)
 

@@ -25,23 +25,20 @@ export interface AdapterGroup {
 /** What the groups of the same parts have in common, in all layers. */
 export const kindOf = ({ parts }: Pick<AdapterGroup, "parts">): string => parts.join("+")
 
-/** Names of the inputs of a group; without a layer, of those of all layers. */
-export const adapterNames = ({
-  layer,
-  parts,
-}: Partial<AdapterGroup> & Pick<AdapterGroup, "parts">) => {
-  const kind = kindOf({ parts })
-  const stem = layer === undefined ? `lora.${kind}` : `lora.${layer}.${kind}`
+/** A group of a graph, and whether those of several layers are one input. */
+export interface FoundGroup extends AdapterGroup {
+  readonly isJoined: boolean
+}
+
+/** Names of the inputs of a group. */
+export const adapterNames = (group: FoundGroup) => {
+  const kind = kindOf(group)
+  const stem = group.isJoined ? `lora.${kind}` : `lora.${group.layer}.${kind}`
   return { a: `${stem}.a`, b: `${stem}.b` }
 }
 
 /** One input for all groups of a kind. */
 export const scalesName = (kind: string): string => `lora.${kind}.scales`
-
-/** A group of a graph, and whether those of several layers are one input. */
-export interface FoundGroup extends AdapterGroup {
-  readonly isJoined: boolean
-}
 
 /** The axis of tiles of an input of several layers names the layers. */
 const tilesAxis = (kind: string, layers: readonly number[]): string =>
@@ -103,26 +100,21 @@ export const adapterInputs = (
   kinds.set(name, kind)
   const index = kind.layers.push(layer) - 1
   const scales = scalesName(name)
-  return isJoined
-    ? { ...adapterNames({ parts }), scales, index }
-    : { ...adapterNames({ layer, parts }), scales }
+  return { ...adapterNames({ layer, parts, isJoined }), scales, ...(isJoined && { index }) }
 }
 
 /** Declares the inputs of all groups, when all layers are built. */
 export const declareAdapters = (graph: GraphBuilder): void => {
   for (const [name, { layers, isJoined, rows, columns }] of kindsOf.get(graph) ?? []) {
     const parts = name.split("+") as LayerMatrix[]
-    const declare = (
-      names: ReturnType<typeof adapterNames>,
-      before: readonly number[],
-      tiles: string,
-    ) => {
-      graph.input(names.a, "float", [...before, tiles, columns, `W_${name}`])
-      graph.input(names.b, "float", [...before, `R_${name}`, rows])
+    const declare = (layer: number, before: readonly number[], tiles: string) => {
+      const { a, b } = adapterNames({ layer, parts, isJoined })
+      graph.input(a, "float", [...before, tiles, columns, `W_${name}`])
+      graph.input(b, "float", [...before, `R_${name}`, rows])
     }
     graph.input(scalesName(name), "float", ["B", 1, `R_${name}`])
-    if (isJoined) declare(adapterNames({ parts }), [layers.length], tilesAxis(name, layers))
-    else for (const layer of layers) declare(adapterNames({ layer, parts }), [], `T_${name}`)
+    if (isJoined) declare(layers[0]!, [layers.length], tilesAxis(name, layers))
+    else for (const layer of layers) declare(layer, [], `T_${name}`)
   }
 }
 

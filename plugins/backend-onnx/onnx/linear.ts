@@ -21,12 +21,12 @@ export const isFourBits = (type: GgmlType): boolean => type.levels !== undefined
 export const ownPrecision = (matrix: Matrix): "int8" | "int4" =>
   someRow(matrix, (type) => !isFourBits(type)) ? "int8" : "int4"
 
-const keptAs = (matrix: Matrix, precision: Precision) =>
-  precision === "auto" ? ownPrecision(matrix) : precision
+const isInBlocks = (precision: Precision): precision is "int8" | "int4" =>
+  precision === "int8" || precision === "int4"
 
 /** Whether products of this precision are those of the native kernels, whatever the matrix. */
 export const isNativeLinear = ({ kernels }: GraphBuilder, precision: Precision): boolean =>
-  kernels && (precision === "auto" || precision === "int8" || precision === "int4")
+  kernels && (precision === "auto" || isInBlocks(precision))
 
 /**
  * Bytes in memory of a weight that the file has in this type: its level, its share of the block's.
@@ -50,8 +50,8 @@ export const linear = (
   precision: Precision,
   { bias, adapters }: Additions = {},
 ): Value => {
-  const kept = keptAs(matrix, precision)
-  if (graph.kernels && (kept === "int8" || kept === "int4"))
+  const kept = precision === "auto" ? ownPrecision(matrix) : precision
+  if (graph.kernels && isInBlocks(kept))
     return panelLinear(graph, x, matrix, kept, { bias, adapters })
   const rows = rowsAsValue(x)
   const bare = plainLinears(graph)[kept](graph, rows, matrix)

@@ -21,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const [outputs, tokens] = [40, 3]
 const group = { parts: ["q"] } as const
-const names = adapterNames(group)
+const names = adapterNames({ ...group, layer: 0, isJoined: true })
 
 /** Rows of one sequence, and the adapter that it has, with its strength. */
 interface Sequence {

@@ -130,7 +130,7 @@ export class AdapterFeeds {
     let bytes = 0
     const least = this.leastTiles * tileRanks
     for (const { size, a, b, before } of inputArrays(this.sizes, set.groups)) {
-      const names = adapterNames(size.isJoined ? { parts: size.parts } : size)
+      const names = adapterNames(size)
       const [down, up] = [orZeros(a, least * size.columns), orZeros(b, least * size.rows)]
       const tiles = down.length / (size.columns * tileRanks * (before[0] ?? 1))
       const shape = tiles ? [tiles, size.columns, tileRanks] : [1, size.columns, 0]

@@ -142,7 +142,6 @@ class BlockMatMul : public Operator {
   static constexpr size_t kRequired = 3;
   static constexpr int kResults[] = {kFloat, kFloat};
   static constexpr size_t kRequiredResults = 1;
-  static constexpr bool kVariadic = false;
 
   explicit BlockMatMul(const Attributes& attributes)
       : gate_(static_cast<Activation>(attributes.integer("gate"))),

@@ -97,7 +97,6 @@ class CachedAttention : public Operator {
   static constexpr size_t kRequired = 4;
   static constexpr int kResults[] = {kFloat, kUint16};
   static constexpr size_t kRequiredResults = 2;
-  static constexpr bool kVariadic = false;
 
   explicit CachedAttention(const Attributes& attributes)
       : kv_heads_(attributes.integer("kv_heads")),

@@ -106,6 +106,7 @@ int input_type(const int (&types)[Count], size_t index) {
 // What is made of a node's attributes, and runs its calls.
 class Operator {
  public:
+  static constexpr bool kVariadic = false;
   virtual ~Operator() = default;
   virtual void compute(Call& call) const = 0;
   // The type of an input.

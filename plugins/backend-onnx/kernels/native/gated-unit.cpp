@@ -36,7 +36,6 @@ class GatedUnit : public Operator {
   static constexpr size_t kRequired = 1;
   static constexpr int kResults[] = {kFloat};
   static constexpr size_t kRequiredResults = 1;
-  static constexpr bool kVariadic = false;
 
   explicit GatedUnit(const Attributes& attributes)
       : activation_(static_cast<Activation>(attributes.integer("activation"))) {}
