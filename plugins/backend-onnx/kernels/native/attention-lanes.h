@@ -149,34 +149,50 @@ inline float weigh(Floats (&scores)[kVectors], Query& query) {
   return factor;
 }
 
-// So many vectors of a query's sum are kept in registers at once.
-constexpr size_t kSums = 4;
+// Vectors that each of `count` queries keeps in registers at once: together half of the registers.
+constexpr size_t in_registers(size_t count) {
+  constexpr size_t registers = kLanes == 16 ? 32 : 16;
+  return std::min(kVectors, registers / 2 / count);
+}
 
-template <size_t Count>
+// Adds the values of a block to `Vectors` vectors of the queries' sums.
+template <size_t Count, size_t Vectors>
 void add_values(Query* queries, const float (&weights)[Count][kKeyBlock],
-                const float (&factors)[Count], const KeyBlock& block, size_t width, size_t from,
-                size_t vectors) {
-  Floats sums[Count][kSums];
+                const float (&factors)[Count], const KeyBlock& block, size_t width, size_t from) {
+  Floats sums[Count][Vectors];
   for (size_t q = 0; q < Count; q++)
-    for (size_t v = 0; v < vectors; v++)
+    for (size_t v = 0; v < Vectors; v++)
       sums[q][v] = load(queries[q].sum + from + v * kLanes) * factors[q];
   for (size_t i = 0; i < block.count; i++)
-    for (size_t v = 0; v < vectors; v++) {
+    for (size_t v = 0; v < Vectors; v++) {
       const Floats value = load(block.values + i * width + from + v * kLanes);
       for (size_t q = 0; q < Count; q++) sums[q][v] += value * weights[q][i];
     }
   for (size_t q = 0; q < Count; q++)
-    for (size_t v = 0; v < vectors; v++) store(queries[q].sum + from + v * kLanes, sums[q][v]);
+    for (size_t v = 0; v < Vectors; v++) store(queries[q].sum + from + v * kLanes, sums[q][v]);
+}
+
+// Adds the products of the queries and the keys of `Vectors` vectors of a block.
+template <size_t Count, size_t Vectors>
+void score(const Query* queries, const KeyBlock& block, size_t size, size_t from,
+           Floats (&scores)[Count][kVectors]) {
+  Floats sums[Count][Vectors] = {};
+  for (size_t d = 0; d < size; d++)
+    for (size_t v = 0; v < Vectors; v++) {
+      const Floats keys = load(block.keys + d * kKeyBlock + (from + v) * kLanes);
+      for (size_t q = 0; q < Count; q++) sums[q][v] += keys * queries[q].query[d];
+    }
+  for (size_t q = 0; q < Count; q++)
+    for (size_t v = 0; v < Vectors; v++) scores[q][from + v] = sums[q][v];
 }
 
 template <size_t Count>
 void attend_block(const Attention& a, Query* queries, const KeyBlock& block) {
-  Floats scores[Count][kVectors] = {};
-  for (size_t d = 0; d < a.size; d++)
-    for (size_t v = 0; v < kVectors; v++) {
-      const Floats keys = load(block.keys + d * kKeyBlock + v * kLanes);
-      for (size_t q = 0; q < Count; q++) scores[q][v] += keys * queries[q].query[d];
-    }
+  constexpr size_t step = in_registers(Count);
+  static_assert(kVectors % step == 0);
+  Floats scores[Count][kVectors];
+  for (size_t v = 0; v < kVectors; v += step)
+    score<Count, step>(queries, block, a.size, v, scores);
   alignas(64) float weights[Count][kKeyBlock];
   float factors[Count];
   for (size_t q = 0; q < Count; q++) {
@@ -185,12 +201,12 @@ void attend_block(const Attention& a, Query* queries, const KeyBlock& block) {
     factors[q] = weigh(scores[q], queries[q]);
     for (size_t v = 0; v < kVectors; v++) store(weights[q] + v * kLanes, scores[q][v]);
   }
-  const size_t width = padded(a.size), step = kSums * kLanes;
+  const size_t width = padded(a.size);
   size_t from = 0;
-  for (; from + step <= width; from += step)
-    add_values<Count>(queries, weights, factors, block, width, from, kSums);
-  if (from < width)
-    add_values<Count>(queries, weights, factors, block, width, from, (width - from) / kLanes);
+  for (; from + step * kLanes <= width; from += step * kLanes)
+    add_values<Count, step>(queries, weights, factors, block, width, from);
+  for (; from < width; from += kLanes)
+    add_values<Count, 1>(queries, weights, factors, block, width, from);
 }
 
 void attend_queries(const Attention& a, Query* queries, size_t count, const KeyBlock& block) {

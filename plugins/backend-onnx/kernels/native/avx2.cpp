@@ -49,93 +49,179 @@ inline __m256i broadcast(const int8_t* four) {
   return _mm256_set1_epi32(value);
 }
 
-// Sums of a block for 8 outputs. A level of 4 bits times 127 eight times and twice is at most 30,480.
-inline __m256i block_sums4(const uint8_t* levels, const int8_t* x) {
-  const __m256i low = _mm256_set1_epi8(15);
-  __m256i sums = _mm256_setzero_si256();
-  for (int g = 0; g < 4; g++) {
-    const __m256i pairs = load_bytes(levels + 64 * g);
-    const __m256i first = _mm256_and_si256(pairs, low);
-    const __m256i second = _mm256_and_si256(_mm256_srli_epi16(pairs, 4), low);
-    sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(first, broadcast(x + 4 * g)));
-    sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(second, broadcast(x + 16 + 4 * g)));
+// Takes a sum as finished: the compiler would put off the additions of all columns, and has not
+// enough registers for what they wait with.
+inline void finish(__m256i& sum) { asm("" : "+x"(sum)); }
+
+// The levels of four columns for the two halves of a panel.
+typedef __m256i Levels[2];
+
+// Levels of 8 bits become signed.
+template <int Bits>
+inline void load_levels(const uint8_t* block, Levels (&w)[8]) {
+  const __m256i low = _mm256_set1_epi8(15), zero = _mm256_set1_epi8(static_cast<char>(128));
+#pragma GCC unroll 16
+  for (int i = 0; i < 2 * Bits; i++) {
+    const __m256i bytes = load_bytes(block + 32 * i);
+    if constexpr (Bits == 8) {
+      w[i / 2][i % 2] = _mm256_xor_si256(bytes, zero);
+    } else {
+      w[i / 2][i % 2] = _mm256_and_si256(bytes, low);
+      w[i / 2 + 4][i % 2] = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low);
+    }
   }
-  return _mm256_madd_epi16(sums, _mm256_set1_epi16(1));
 }
 
-// Levels of 8 bits are signed first: two products of at most 128 times 127 are at most 32,512.
-inline __m256i block_sums8(const uint8_t* levels, const int8_t* x) {
-  const __m256i zero = _mm256_set1_epi8(static_cast<char>(128));
-  const __m256i ones = _mm256_set1_epi16(1);
-  __m256i sums = _mm256_setzero_si256();
-  for (int g = 0; g < 8; g++) {
-    const __m256i weights = _mm256_xor_si256(load_bytes(levels + 64 * g), zero);
-    const __m256i products = _mm256_maddubs_epi16(
-        _mm256_abs_epi8(weights), _mm256_sign_epi8(broadcast(x + 4 * g), weights));
-    sums = _mm256_add_epi32(sums, _mm256_madd_epi16(products, ones));
+// A level of 4 bits times 127 eight times and twice is at most 30,480: these sums are of 16 bits.
+// Levels of 8 bits are signed; two products of at most 128 times 127 are at most 32,512.
+template <int Bits>
+inline __m256i plus_products(__m256i sum, __m256i levels, __m256i four) {
+  if constexpr (Bits == 4) {
+    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(levels, four));
+  } else {
+    const __m256i products =
+        _mm256_maddubs_epi16(_mm256_abs_epi8(levels), _mm256_sign_epi8(four, levels));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(products, _mm256_set1_epi16(1)));
   }
-  return sums;
+  finish(sum);
+  return sum;
 }
 
-inline __m256 plus(__m256 total, __m256i sums, __m256 scale, float row_scale) {
-  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums),
-                         _mm256_mul_ps(scale, _mm256_set1_ps(row_scale)), total);
+// What a block makes of `Count` rows, `at` and after it.
+template <int Bits, int Count>
+inline void sum_block(const uint8_t* block, const Rows& rows, size_t at,
+                      __m256i (&sums)[Count][2]) {
+  Levels w[8];
+  load_levels<Bits>(block, w);
+  const int8_t* x = rows.levels + at * kBlock;
+  for (auto& row_sums : sums) row_sums[0] = row_sums[1] = _mm256_setzero_si256();
+#pragma GCC unroll 8
+  for (int g = 0; g < 8; g++)
+#pragma GCC unroll 8
+    for (int r = 0; r < Count; r++) {
+      const __m256i four = broadcast(x + r * kBlock + 4 * g);
+      sums[r][0] = plus_products<Bits>(sums[r][0], w[g][0], four);
+      sums[r][1] = plus_products<Bits>(sums[r][1], w[g][1], four);
+    }
+  if constexpr (Bits == 8) return;
+  for (int r = 0; r < Count; r++)
+    for (auto& sum : sums[r])
+      sum = _mm256_add_epi32(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)),
+                             _mm256_set1_epi32(rows.starts[at + r]));
+}
+
+inline Lanes plus_scaled(const Lanes& total, const __m256i (&sums)[2], const Lanes& scale,
+                         float row_scale) {
+  const __m256 factor = _mm256_set1_ps(row_scale);
+  return {_mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[0]), _mm256_mul_ps(scale.low, factor), total.low),
+          _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[1]), _mm256_mul_ps(scale.high, factor),
+                          total.high)};
+}
+
+inline Lanes plus_shifted(const Lanes& total, const Lanes& shift, float row_sum) {
+  const __m256 sum = _mm256_set1_ps(row_sum);
+  return {_mm256_fmadd_ps(shift.low, sum, total.low),
+          _mm256_fmadd_ps(shift.high, sum, total.high)};
+}
+
+// `Count` rows of a panel, `first` in the group.
+template <int Bits, int Count>
+void multiply_rows(const Product& product, size_t panel, size_t group, size_t first) {
+  const auto& [weights, rows, out] = product;
+  constexpr size_t block_bytes = kPanel * kBlock * Bits / 8;
+  const uint8_t* levels = weights.levels + panel * weights.blocks * block_bytes;
+  const size_t stride = rows.in_group(group);
+  size_t at = group * kGroup * weights.blocks + first;
+  Lanes total[Count];
+  for (auto& row_total : total) row_total = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  for (size_t b = 0; b < weights.blocks; b++, levels += block_bytes, at += stride) {
+    for (size_t line = 0; line < block_bytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(levels + kAhead + line), _MM_HINT_T0);
+    __m256i sums[Count][2];
+    sum_block<Bits, Count>(levels, rows, at, sums);
+    const size_t block = panel * weights.blocks + b;
+    const Lanes scale = load_scales(weights, weights.scales, block);
+#pragma GCC unroll 8
+    for (int r = 0; r < Count; r++)
+      total[r] = plus_scaled(total[r], sums[r], scale, rows.scales[at + r]);
+    if (!weights.shifts) continue;
+    const Lanes shift = load_scales(weights, weights.shifts, block);
+#pragma GCC unroll 8
+    for (int r = 0; r < Count; r++)
+      total[r] = plus_shifted(total[r], shift, rows.sums[at + r]);
+  }
+  const size_t outputs = std::min(kPanel, weights.outputs - panel * kPanel);
+  float* to = out + (group * kGroup + first) * weights.outputs + panel * kPanel;
+  for (int r = 0; r < Count; r++, to += weights.outputs) {
+    float values[kPanel];
+    _mm256_storeu_ps(values, total[r].low);
+    _mm256_storeu_ps(values + kLanes, total[r].high);
+    memcpy(to, values, outputs * sizeof(float));
+  }
 }
 
 template <int Bits>
-void multiply_row(const Product& product, size_t panel, size_t group, size_t row) {
-  const auto& [weights, rows, out] = product;
-  const size_t stride = rows.in_group(group);
-  const uint8_t* levels = weights.levels + panel * weights.blocks * weights.block_bytes();
-  Lanes total{_mm256_setzero_ps(), _mm256_setzero_ps()};
-  for (size_t b = 0; b < weights.blocks; b++, levels += weights.block_bytes()) {
-    const size_t at = group * kGroup * weights.blocks + b * stride + row;
-    const int8_t* x = rows.levels + at * kBlock;
-    for (size_t line = 0; line < weights.block_bytes(); line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(levels + kAhead + line), _MM_HINT_T0);
-    const __m256i start = _mm256_set1_epi32(Bits == 4 ? rows.starts[at] : 0);
-    const auto sums = Bits == 4 ? block_sums4 : block_sums8;
-    const Lanes scale = load_scales(weights, weights.scales, panel * weights.blocks + b);
-    total.low = plus(total.low, _mm256_add_epi32(start, sums(levels, x)), scale.low,
-                     rows.scales[at]);
-    total.high = plus(total.high, _mm256_add_epi32(start, sums(levels + 32, x)), scale.high,
-                      rows.scales[at]);
-    if (!weights.shifts) continue;
-    const Lanes shift = load_scales(weights, weights.shifts, panel * weights.blocks + b);
-    const __m256 sum = _mm256_set1_ps(rows.sums[at]);
-    total.low = _mm256_fmadd_ps(shift.low, sum, total.low);
-    total.high = _mm256_fmadd_ps(shift.high, sum, total.high);
-  }
-  float values[kPanel];
-  _mm256_storeu_ps(values, total.low);
-  _mm256_storeu_ps(values + 8, total.high);
-  const size_t count = std::min(kPanel, weights.outputs - panel * kPanel);
-  memcpy(out + (group * kGroup + row) * weights.outputs + panel * kPanel, values,
-         count * sizeof(float));
+void multiply_panels(const Product& product, size_t from, size_t to) {
+  using Run = void (*)(const Product&, size_t, size_t, size_t);
+  static constexpr Run runs[] = {multiply_rows<Bits, 1>, multiply_rows<Bits, 2>,
+                                 multiply_rows<Bits, 3>, multiply_rows<Bits, 4>,
+                                 multiply_rows<Bits, 5>, multiply_rows<Bits, 6>};
+  constexpr size_t most = sizeof runs / sizeof *runs;
+  for (size_t panel = from; panel < to; panel++)
+    for (size_t group = 0; group * kGroup < product.rows.count; group++) {
+      const size_t count = product.rows.in_group(group);
+      for (size_t first = 0; first < count; first += most)
+        runs[std::min(count - first, most) - 1](product, panel, group, first);
+    }
 }
 
 void multiply(const Product& product, size_t from, size_t to, void*) {
-  const auto run = product.weights.bits == 4 ? multiply_row<4> : multiply_row<8>;
-  for (size_t panel = from; panel < to; panel++)
-    for (size_t row = 0; row < product.rows.count; row++)
-      run(product, panel, row / kGroup, row % kGroup);
+  if (product.weights.bits == 4) multiply_panels<4>(product, from, to);
+  else multiply_panels<8>(product, from, to);
 }
 
+inline float largest(__m256 values) {
+  __m128 most = _mm_max_ps(_mm256_castps256_ps128(values), _mm256_extractf128_ps(values, 1));
+  most = _mm_max_ps(most, _mm_movehl_ps(most, most));
+  return _mm_cvtss_f32(_mm_max_ss(most, _mm_movehdup_ps(most)));
+}
+
+inline int32_t sum_of(__m256i values) {
+  __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
+  sum = _mm_add_epi32(sum, _mm_unpackhi_epi64(sum, sum));
+  return _mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_shuffle_epi32(sum, 1)));
+}
+
+// Quantizes to 127 levels on each side of 0, nearest even.
 void quantize_row(const float* x, const Weights& weights, const Rows& rows, size_t row) {
   const size_t group = row / kGroup, count = rows.in_group(group), columns = weights.columns;
+  const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
   for (size_t b = 0; b < weights.blocks; b++) {
     const float* from = x + b * kBlock;
-    const size_t values = std::min(kBlock, columns - b * kBlock);
-    float most = 0;
-    for (size_t i = 0; i < values; i++) most = std::max(most, std::fabs(from[i]));
-    const float steps = most > 0 ? 127 / most : 0;
-    const size_t at = group * kGroup * weights.blocks + b * count + row % kGroup;
-    int8_t* levels = rows.levels + at * kBlock;
-    int32_t sum = 0;
-    for (size_t i = 0; i < kBlock; i++) {
-      levels[i] = static_cast<int8_t>(i < values ? std::nearbyintf(from[i] * steps) : 0);
-      sum += levels[i];
+    const size_t left = columns - b * kBlock;
+    float padded[kBlock] = {};
+    if (left < kBlock) {
+      memcpy(padded, from, left * sizeof(float));
+      from = padded;
     }
+    __m256 values[4];
+    for (int i = 0; i < 4; i++) values[i] = _mm256_loadu_ps(from + 8 * i);
+    __m256 most4[4];
+    for (int i = 0; i < 4; i++) most4[i] = _mm256_and_ps(values[i], magnitude);
+    const float most = largest(
+        _mm256_max_ps(_mm256_max_ps(most4[0], most4[1]), _mm256_max_ps(most4[2], most4[3])));
+    const __m256 steps = _mm256_set1_ps(most > 0 ? 127 / most : 0);
+    __m256i whole[4];
+    for (int i = 0; i < 4; i++) whole[i] = _mm256_cvtps_epi32(_mm256_mul_ps(values[i], steps));
+    const int32_t sum = sum_of(_mm256_add_epi32(_mm256_add_epi32(whole[0], whole[1]),
+                                                _mm256_add_epi32(whole[2], whole[3])));
+    // packs go by halves of a register: they leave fours of each of the four registers in turn
+    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(whole[0], whole[1]),
+                                             _mm256_packs_epi32(whole[2], whole[3]));
+    const size_t at = group * kGroup * weights.blocks + b * count + row % kGroup;
+    _mm256_storeu_si256(
+        reinterpret_cast<__m256i*>(rows.levels + at * kBlock),
+        _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
     rows.scales[at] = most / 127;
     rows.starts[at] = -weights.zero * sum;
     if (rows.sums) rows.sums[at] = most / 127 * static_cast<float>(sum);
