@@ -72,9 +72,12 @@ describe.each(apartPrecisions)("prompts by weights of their own", (precisions) =
   })
 })
 
-test.skipIf(apartPrecisions.length > 0)("a CPU whose sums saturate refuses them", async () => {
-  const more = { precision: "int4", promptPrecision: "int8-channel" } as const
-  await expect(openInProcess({ path, graphs: join(root, "graphs"), ...more })).rejects.toThrow(
-    "this CPU adds up products of 8 bits with saturation, so it can't run int8-channel",
-  )
-})
+test.skipIf(apartPrecisions.length > 0)(
+  "a CPU whose sums saturate refuses prompts by weights of their own",
+  async () => {
+    const more = { precision: "int4", promptPrecision: "int8-channel" } as const
+    await expect(openInProcess({ path, graphs: join(root, "graphs"), ...more })).rejects.toThrow(
+      "this CPU adds up products of 8 bits with saturation, so it can't run int8-channel",
+    )
+  },
+)

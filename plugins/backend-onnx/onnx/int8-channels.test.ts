@@ -70,7 +70,7 @@ test("a row of weights becomes integers, the largest of them 127", () => {
 const exactly = test.skipIf(channelPrecisions.length === 0)
 
 exactly(
-  "a product is that of the rounded weights, however the input's numbers differ",
+  "a product is that of the rounded weights, however the input's numbers differ in size",
   async () => {
     const quantized = weights.map((row) => {
       const q = new Int8Array(columns)

@@ -13,7 +13,7 @@ import { Tensor } from "./runtime.ts"
 const folder = mkdtempSync(join(tmpdir(), "rakit-native-attention-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const [rows, steps, heads, kvHeads, capacity, positions] = [2, 3, 4, 2, 80, 200]
+const [rows, steps, kvHeads, capacity, positions] = [2, 3, 2, 80, 200]
 const pastLengths = [70, 5]
 /** The first sequence is the bank's second row, and the other way round. */
 const pastRows = [1, 0]
@@ -21,6 +21,7 @@ const scale = 0.2
 const epsilon = 1e-5
 
 interface Case {
+  readonly heads: number
   readonly headSize: number
   /** Dimensions that are rotated; 0: none. */
   readonly rotated: number
@@ -46,7 +47,7 @@ let graphs = 0
 
 /** A graph of one attention, whose products are split as `parts` says. */
 const open = async (of: Case, parts: readonly number[]): Promise<Session> => {
-  const { headSize, rotated, headNorms, window } = of
+  const { heads, headSize, rotated, headNorms, window } = of
   const name = `graph-${graphs++}`
   writeGraph(folder, { graph: `${name}.onnx`, weights: `${name}.bin` }, (graph) => {
     const config = {
@@ -88,7 +89,7 @@ const open = async (of: Case, parts: readonly number[]): Promise<Session> => {
   return openSession(join(folder, `${name}.onnx`), 2)
 }
 
-const columnsOf = ({ headSize }: Case) => (heads + 2 * kvHeads) * headSize
+const columnsOf = ({ heads, headSize }: Case) => (heads + 2 * kvHeads) * headSize
 
 const run = async (of: Case, parts: readonly number[]) => {
   const session = await open(of, parts)
@@ -148,7 +149,7 @@ type Result = Awaited<ReturnType<typeof run>>
 
 /** New keys and values of a token, by the definitions. */
 const freshOf = (of: Case, { products }: Result, row: number, step: number, kv: number) => {
-  const { headSize } = of
+  const { heads, headSize } = of
   const at = (row * steps + step) * columnsOf(of)
   const head = (index: number) => [
     ...products.slice(at + index * headSize, at + (index + 1) * headSize),
@@ -163,7 +164,7 @@ const freshOf = (of: Case, { products }: Result, row: number, step: number, kv: 
 
 /** What a query attends to, by the definition. */
 const attendedOf = (of: Case, result: Result, row: number, step: number, head: number) => {
-  const { headSize, window = Number.POSITIVE_INFINITY } = of
+  const { heads, headSize, window = Number.POSITIVE_INFINITY } = of
   const kv = Math.floor(head / (heads / kvHeads))
   const past = pastLengths[row]!
   const query = freshOf(of, result, row, step, kv).queryOf(head)
@@ -187,13 +188,17 @@ const attendedOf = (of: Case, result: Result, row: number, step: number, head: n
   )
 }
 
+// as many queries share a head of keys in each of the three steps as there are heads for it
 const cases: readonly Case[] = [
-  { headSize: 64, rotated: 64, headNorms: false },
-  { headSize: 64, rotated: 64, headNorms: true, window: 20 },
-  { headSize: 40, rotated: 40, headNorms: true },
-  { headSize: 64, rotated: 48, headNorms: false },
-  { headSize: 20, rotated: 6, headNorms: true },
-  { headSize: 24, rotated: 0, headNorms: false },
+  { heads: 4, headSize: 64, rotated: 64, headNorms: false },
+  { heads: 4, headSize: 64, rotated: 64, headNorms: true, window: 20 },
+  { heads: 4, headSize: 40, rotated: 40, headNorms: true },
+  { heads: 2, headSize: 64, rotated: 48, headNorms: false },
+  { heads: 2, headSize: 96, rotated: 96, headNorms: false },
+  { heads: 6, headSize: 64, rotated: 64, headNorms: false },
+  { heads: 14, headSize: 128, rotated: 128, headNorms: true },
+  { heads: 6, headSize: 20, rotated: 6, headNorms: true },
+  { heads: 4, headSize: 24, rotated: 0, headNorms: false },
 ]
 
 describe.skipIf(!kernelsVersion()).each(cases)("native attention of %o", (of) => {
@@ -215,9 +220,9 @@ describe.skipIf(!kernelsVersion()).each(cases)("native attention of %o", (of) =>
               expect(Math.abs(fresh[at]! - value)).toBeLessThan(bound)
             }
         }
-        for (let head = 0; head < heads; head++)
+        for (let head = 0; head < of.heads; head++)
           for (const [i, value] of attendedOf(of, result, row, step, head).entries()) {
-            const at = (token * heads + head) * of.headSize + i
+            const at = (token * of.heads + head) * of.headSize + i
             expect(Math.abs(result.found.attended[at]! - value)).toBeLessThan(bound)
           }
       }

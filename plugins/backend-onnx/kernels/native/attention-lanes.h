@@ -149,7 +149,8 @@ inline float weigh(Floats (&scores)[kVectors], Query& query) {
   return factor;
 }
 
-// Vectors that each of `count` queries keeps in registers at once: together half of the registers.
+// Vectors of scores or sums that each of `count` queries keeps in registers at once. Together they take
+// at most half of these, as keys or values and the queries' factors need some, too.
 constexpr size_t in_registers(size_t count) {
   constexpr size_t registers = kLanes == 16 ? 32 : 16;
   return std::min(kVectors, registers / 2 / count);
@@ -172,7 +173,17 @@ void add_values(Query* queries, const float (&weights)[Count][kKeyBlock],
     for (size_t v = 0; v < Vectors; v++) store(queries[q].sum + from + v * kLanes, sums[q][v]);
 }
 
-// Adds the products of the queries and the keys of `Vectors` vectors of a block.
+// The same for the rest of the sums from `from` on, the last of them by fewer vectors at once.
+template <size_t Count, size_t Vectors>
+void add_rest(Query* queries, const float (&weights)[Count][kKeyBlock],
+              const float (&factors)[Count], const KeyBlock& block, size_t width, size_t from) {
+  for (; from + Vectors * kLanes <= width; from += Vectors * kLanes)
+    add_values<Count, Vectors>(queries, weights, factors, block, width, from);
+  if constexpr (Vectors > 1)
+    add_rest<Count, Vectors / 2>(queries, weights, factors, block, width, from);
+}
+
+// Writes the products of the queries and the keys of `Vectors` vectors of a block.
 template <size_t Count, size_t Vectors>
 void score(const Query* queries, const KeyBlock& block, size_t size, size_t from,
            Floats (&scores)[Count][kVectors]) {
@@ -201,12 +212,7 @@ void attend_block(const Attention& a, Query* queries, const KeyBlock& block) {
     factors[q] = weigh(scores[q], queries[q]);
     for (size_t v = 0; v < kVectors; v++) store(weights[q] + v * kLanes, scores[q][v]);
   }
-  const size_t width = padded(a.size);
-  size_t from = 0;
-  for (; from + step * kLanes <= width; from += step * kLanes)
-    add_values<Count, step>(queries, weights, factors, block, width, from);
-  for (; from < width; from += kLanes)
-    add_values<Count, 1>(queries, weights, factors, block, width, from);
+  add_rest<Count, step>(queries, weights, factors, block, padded(a.size), 0);
 }
 
 void attend_queries(const Attention& a, Query* queries, size_t count, const KeyBlock& block) {

@@ -3,7 +3,6 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "processor.h"
@@ -49,14 +48,14 @@ inline __m256i broadcast(const int8_t* four) {
   return _mm256_set1_epi32(value);
 }
 
-// Takes a sum as finished: the compiler would put off the additions of all columns, and has not
-// enough registers for what they wait with.
+// Changes nothing, but the compiler can't know that. Without it GCC adds the products of all columns as
+// a tree at the end, and keeps them in memory until then.
 inline void finish(__m256i& sum) { asm("" : "+x"(sum)); }
 
 // The levels of four columns for the two halves of a panel.
 typedef __m256i Levels[2];
 
-// Levels of 8 bits become signed.
+// The levels of the columns 4 g to 4 g + 3 of a block, those of 8 bits as signed numbers.
 template <int Bits>
 inline void load_levels(const uint8_t* block, Levels (&w)[8]) {
   const __m256i low = _mm256_set1_epi8(15), zero = _mm256_set1_epi8(static_cast<char>(128));
@@ -72,8 +71,8 @@ inline void load_levels(const uint8_t* block, Levels (&w)[8]) {
   }
 }
 
-// A level of 4 bits times 127 eight times and twice is at most 30,480: these sums are of 16 bits.
-// Levels of 8 bits are signed; two products of at most 128 times 127 are at most 32,512.
+// Adds the products of four columns. In 4 bits a sum is of 16 products of at most 15 times 127, 30,480
+// together, so it fits into 16 bits. In 8 bits only two of at most 128 times 127 do, 32,512.
 template <int Bits>
 inline __m256i plus_products(__m256i sum, __m256i levels, __m256i four) {
   if constexpr (Bits == 4) {
@@ -87,7 +86,7 @@ inline __m256i plus_products(__m256i sum, __m256i levels, __m256i four) {
   return sum;
 }
 
-// What a block makes of `Count` rows, `at` and after it.
+// The sums of a block's products for `Count` rows, the first of them at `at`.
 template <int Bits, int Count>
 inline void sum_block(const uint8_t* block, const Rows& rows, size_t at,
                       __m256i (&sums)[Count][2]) {
@@ -199,10 +198,11 @@ void quantize_row(const float* x, const Weights& weights, const Rows& rows, size
   for (size_t b = 0; b < weights.blocks; b++) {
     const float* from = x + b * kBlock;
     const size_t left = columns - b * kBlock;
-    float padded[kBlock] = {};
+    float last[kBlock];
     if (left < kBlock) {
-      memcpy(padded, from, left * sizeof(float));
-      from = padded;
+      memset(last, 0, sizeof last);
+      memcpy(last, from, left * sizeof(float));
+      from = last;
     }
     __m256 values[4];
     for (int i = 0; i < 4; i++) values[i] = _mm256_loadu_ps(from + 8 * i);
