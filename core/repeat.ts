@@ -20,9 +20,8 @@ export const repeat = (
   { event, message, everyMs, isDelayed }: Loop,
   work: Effect.Effect<unknown, unknown>,
 ): Effect.Effect<void, never, Scope.Scope> => {
-  const pause = Effect.suspend(() =>
-    Effect.sleep(typeof everyMs === "function" ? everyMs() : everyMs),
-  )
+  const pauseMs = typeof everyMs === "function" ? everyMs : () => everyMs
+  const pause = Effect.suspend(() => Effect.sleep(pauseMs()))
   const run = Effect.catchCause(work, (cause) =>
     Effect.sync(() => log.warn(event, message, { cause: Cause.pretty(cause) })),
   )

@@ -13,7 +13,7 @@ import {
   staysHome,
 } from "./structure/imports.ts"
 import { keepsToItsLayer } from "./structure/layers.ts"
-import { namesItsEvents, repeatsByTheHelper } from "./structure/mechanisms.ts"
+import { namesItsEvents, readsUrlsByTheHelper, repeatsByTheHelper } from "./structure/mechanisms.ts"
 import { declaresWhatItUses } from "./structure/plugin-tokens.ts"
 import {
   asksTheClock,
@@ -70,6 +70,7 @@ const rules: Readonly<Record<string, Rule>> = {
   "time only from the clock": asksTheClock,
   "the part of Effect that we use": usesTheKnownEffects,
   "periodic work runs through repeat": repeatsByTheHelper,
+  "URLs are read by urlOf": readsUrlsByTheHelper,
   "log lines have an event": namesItsEvents,
   "a port's provider runs the port's contract": runsItsContracts,
   "small files join their one importer": joinsItsOneImporter(sources),
@@ -204,6 +205,7 @@ const broken: Readonly<Record<keyof typeof rules, Source>> = {
     path: "plugins/a/a.ts",
     text: "work.pipe(Effect.forever)",
   },
+  "URLs are read by urlOf": { path: "plugins/a/a.ts", text: "if (!URL.canParse(text)) return" },
   "log lines have an event": { path: "plugins/a/a.ts", text: "deps.log.warn(event, what, {})" },
   "a port's provider runs the port's contract": {
     path: "plugins/storage-tape/plugin.ts",

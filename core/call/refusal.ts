@@ -13,10 +13,5 @@ const answers: Record<Refusal["reason"], readonly [ErrorCode, string]> = {
   balance: ["insufficient_quota", "The balance does not cover what this call may cost at most."],
 }
 
-export const refusalError = (refusal: Refusal): ApiError => {
-  const [code, message] = answers[refusal.reason]
-  return apiError(code, message, {
-    retryAfterMs: refusal.retryAfterMs,
-    headers: rateHeaders(refusal.rate),
-  })
-}
+export const refusalError = ({ reason, retryAfterMs, rate }: Refusal): ApiError =>
+  apiError(...answers[reason], { retryAfterMs, headers: rateHeaders(rate) })

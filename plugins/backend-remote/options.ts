@@ -2,6 +2,7 @@ import { Result, Schema, SchemaIssue } from "effect"
 import { withDefault } from "../../core/decode.ts"
 import type { Json } from "../../core/json.ts"
 import type { TaskName } from "../../core/ports/model.ts"
+import { urlOf } from "../../core/url.ts"
 import { type Feature, features, formsOf, kindNames, kinds } from "./kinds.ts"
 
 const ms = (least: number, most: number, byDefault: number, description: string) =>
@@ -12,7 +13,7 @@ const ms = (least: number, most: number, byDefault: number, description: string)
   )
 
 const isBaseUrl = (text: string): boolean | string => {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = urlOf(text)
   if (url?.protocol !== "http:" && url?.protocol !== "https:") return "must be an http(s) URL"
   if (url.username !== "" || url.password !== "") return "must not hold a password; write it as key"
   return (url.search === "" && url.hash === "") || "must end with its path"

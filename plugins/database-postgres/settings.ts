@@ -1,10 +1,8 @@
 import { Schema } from "effect"
-import { secretSetting, setting } from "../../core/index.ts"
+import { secretSetting, setting, urlOf } from "../../core/index.ts"
 
-const isPostgresUrl = (text: string): boolean => {
-  if (text === "") return true
-  return URL.canParse(text) && ["postgres:", "postgresql:"].includes(new URL(text).protocol)
-}
+const isPostgresUrl = (text: string): boolean =>
+  text === "" || ["postgres:", "postgresql:"].includes(urlOf(text)?.protocol ?? "")
 
 const positive = (fallback: number, description: string) =>
   setting(Schema.Int.check(Schema.isGreaterThan(0)), fallback, description)

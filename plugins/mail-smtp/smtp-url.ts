@@ -1,3 +1,4 @@
+import { urlOf } from "../../core/url.ts"
 export interface SmtpServer {
   readonly host: string
   readonly port: number
@@ -32,8 +33,8 @@ const decode = (text: string): string | undefined => {
 
 /** Returns undefined when the URL names no server, or has a part that would be ignored. */
 export const parseSmtpUrl = (text: string): SmtpServer | undefined => {
-  if (text.length > 2_000 || !URL.canParse(text)) return undefined
-  const url = new URL(text)
+  const url = text.length <= 2_000 ? urlOf(text) : undefined
+  if (!url) return undefined
   const port = url.port === "" ? ports[url.protocol] : Number(url.port)
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1")
   const [user, pass] = [decode(url.username), decode(url.password)]

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { secretSetting, setting } from "../../core/index.ts"
+import { secretSetting, setting, urlOf } from "../../core/index.ts"
 
 const text = (description: string) => setting(Schema.String, "", description)
 
@@ -13,7 +13,7 @@ const isPrefix = Schema.makeFilter(
 const isEndpoint = Schema.makeFilter(
   (text: string) =>
     text === "" ||
-    (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) ||
+    /^https?:$/.test(urlOf(text)?.protocol ?? "") ||
     "expected http://host[:port] or https://host[:port]",
 )
 const between = (minimum: number, maximum: number, value: number, description: string) =>

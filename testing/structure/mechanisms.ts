@@ -24,3 +24,8 @@ export const namesItsEvents: Rule = ({ path, text }) =>
     : [...withoutComments(text).matchAll(/\blog\.(?:debug|info|warn|error)\((\s*)(?!\s|")/g)].map(
         () => "logs without an event as a literal, so docs/events.md misses it",
       )
+
+export const readsUrlsByTheHelper: Rule = ({ path, text }) =>
+  !isTest(path) && /\bURL\.canParse\(/.test(withoutComments(text))
+    ? ["asks URL.canParse, which Node 20 answers wrongly; read URLs by urlOf (core/url.ts)"]
+    : []

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http"
 import type { Strings } from "../../../core/json.ts"
+import { urlOf } from "../../../core/url.ts"
 import type { Exchange } from "../exchange.ts"
 
 const anyOrigin = "*"
@@ -10,9 +11,10 @@ const isLoopback = (hostname: string) => /^(localhost|127\.0\.0\.1|\[::1\])$/.te
 export const isOriginEntry = (text: string): boolean => {
   if (text === anyOrigin) return true
   // `new URL` takes more than a browser ever sends, as `https://*.example.com`
-  if (!/^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d+)?$/.test(text) || !URL.canParse(text))
-    return false
-  const { origin, protocol, hostname } = new URL(text)
+  const isOrigin = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d+)?$/.test(text)
+  const url = isOrigin ? urlOf(text) : undefined
+  if (!url) return false
+  const { origin, protocol, hostname } = url
   return origin === text && (protocol === "https:" || isLoopback(hostname))
 }
 
@@ -59,8 +61,7 @@ export const closeToOthers = (res: ServerResponse): void => {
   res.removeHeader("Access-Control-Expose-Headers")
 }
 
-const hostOf = (origin: string): string | undefined =>
-  URL.canParse(origin) ? new URL(origin).host : undefined
+const hostOf = (origin: string): string | undefined => urlOf(origin)?.host
 
 /** `origins`: exact ones, or `*`; none: off. `publicUrl`: where clients reach the server. */
 export const makeCors = (origins: readonly string[], publicUrl = ""): Cors => {

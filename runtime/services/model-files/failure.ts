@@ -1,3 +1,4 @@
+import { urlOf } from "../../../core/url.ts"
 import { isSystemError } from "./system-error.ts"
 
 interface RetryHint {
@@ -29,8 +30,9 @@ export class DamagedContent extends SourceFailed {}
 
 /** The URL without credentials and query, where signed addresses carry secrets. */
 export const shownUrl = (url: string): string => {
-  if (!URL.canParse(url)) return url
-  const { protocol, origin, pathname } = new URL(url)
+  const parsed = urlOf(url)
+  if (!parsed) return url
+  const { protocol, origin, pathname } = parsed
   return protocol === "http:" || protocol === "https:" ? origin + pathname : url
 }
 
@@ -54,7 +56,7 @@ export const networkFailure = (error: unknown, url: string): SourceFailed => {
   if (error instanceof SourceFailed) return error
   const cause = innermost(error)
   const code = isSystemError(cause) ? cause.code : ""
-  const host = URL.canParse(url) ? new URL(url).host : url
+  const host = urlOf(url)?.host ?? url
   const text =
     byCode[code]?.(host) ?? `${host}: ${cause instanceof Error ? cause.message : String(cause)}`
   const hint = untrusted.test(code)

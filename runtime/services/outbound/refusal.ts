@@ -1,4 +1,5 @@
 import { isIP } from "node:net"
+import { urlOf } from "../../../core/url.ts"
 import { isPublicAddress } from "./public-address.ts"
 
 const maxUrlLength = 2048
@@ -12,9 +13,10 @@ export const hostPortOf = (url: URL): string =>
 /** Normalizes the spelling: `LOCALHOST:80` is `localhost:80`. */
 export const allowedHostPorts = (hosts: readonly string[]): ReadonlySet<string> =>
   new Set(
-    hosts.flatMap((host) =>
-      URL.canParse(`http://${host}`) ? hostPortOf(new URL(`http://${host}`)) : [],
-    ),
+    hosts.flatMap((host) => {
+      const url = urlOf(`http://${host}`)
+      return url ? hostPortOf(url) : []
+    }),
   )
 
 /**
@@ -62,13 +64,9 @@ const webPorts: ReadonlySet<string> = new Set(["", "443", "80"])
 /** Returns why this URL must not be called, or undefined. Uses no network. */
 export const refusalOf = (text: string, { hosts, ports }: OutboundRules): string | undefined => {
   if (misleading.test(text)) return "It must not hold blanks, control characters or backslashes."
-  if (
-    text.length > maxUrlLength ||
-    !/^[a-z][a-z0-9+.-]*:\/\/[^/?#]/i.test(text) ||
-    !URL.canParse(text)
-  )
-    return `It must be an absolute URL of at most ${maxUrlLength} characters.`
-  const url = new URL(text)
+  const isAbsolute = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]/i.test(text)
+  const url = text.length <= maxUrlLength && isAbsolute ? urlOf(text) : undefined
+  if (!url) return `It must be an absolute URL of at most ${maxUrlLength} characters.`
   if (/^[^/]*\/\/[^/?#]*@/.test(text)) return "It must not hold a user name or a password."
   if (url.port === "0") return "It must not have the port 0."
   if (hosts.has(hostPortOf(url)) && ["http:", "https:"].includes(url.protocol)) return undefined

@@ -1,4 +1,5 @@
 import type { Json } from "../../../../core/json.ts"
+import { urlOf } from "../../../../core/url.ts"
 import { isObject, type JsonObject, ownValue } from "./json-value.ts"
 import { metaSchema } from "./meta-schemas.ts"
 import { child, namesIn } from "./pointer.ts"
@@ -50,8 +51,7 @@ const holdSchemas = new Set([
   ...["patternProperties", "properties"],
 ])
 
-const resolved = (uri: string, base: string): string | undefined =>
-  URL.canParse(uri, base) ? new URL(uri, base).href : undefined
+const resolved = (uri: string, base: string): string | undefined => urlOf(uri, base)?.href
 
 const draftOf = (schema: JsonObject): Draft | undefined => {
   const named = ownValue(schema, "$schema")

@@ -1,3 +1,4 @@
+import { urlOf } from "../../../../core/url.ts"
 import type { PullContext } from "../context.ts"
 import { networkFailure, SourceFailed, shownUrl, statusFailure } from "../failure.ts"
 import { decodePercent } from "../safe-path.ts"
@@ -49,9 +50,8 @@ const makeStallWatch = (stallMs: number) => {
 const redirectTarget = (response: Response, from: URL): URL | undefined => {
   const location = response.headers.get("location")
   if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return undefined
-  if (!URL.canParse(location, from.href))
-    throw new SourceFailed(`${shownUrl(from.href)} redirects to a broken address`)
-  const to = new URL(location, from)
+  const to = urlOf(location, from.href)
+  if (!to) throw new SourceFailed(`${shownUrl(from.href)} redirects to a broken address`)
   const allowed = to.protocol === "https:" || (to.protocol === "http:" && from.protocol === "http:")
   if (!allowed)
     throw new SourceFailed(

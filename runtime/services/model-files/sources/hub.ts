@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { urlOf } from "../../../../core/url.ts"
 import type { Env, PullContext } from "../context.ts"
 import type { RemoteFile } from "../download/download.ts"
 import { parseJson, readDocument, readHead, type WebHead } from "../download/web.ts"
@@ -26,7 +27,7 @@ const decodeRevision = Schema.decodeUnknownResult(Schema.Struct({ sha: Schema.St
 
 const hubOf = (env: Env) => {
   const base = (env.HF_ENDPOINT || publicHub).replace(/\/+$/, "")
-  if (!URL.canParse(base)) throw new SourceFailed("HF_ENDPOINT is not a valid address")
+  if (!urlOf(base)) throw new SourceFailed("HF_ENDPOINT is not a valid address")
   const token = env.HF_TOKEN?.trim() ?? ""
   // fetch would put it into its message
   if (!/^[\x21-\x7e]*$/.test(token))
@@ -88,7 +89,7 @@ const commitOf = async (
 
 const nextPage = (headers: Headers, url: string): string | undefined => {
   const link = /<([^>]+)>\s*;\s*rel="?next"?/.exec(headers.get("link") ?? "")?.[1]
-  return link && URL.canParse(link, url) ? new URL(link, url).href : undefined
+  return link && urlOf(link, url)?.href
 }
 
 /** Whether a path below the source's folder is one that it asks for. */

@@ -1,6 +1,7 @@
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { Result, Schema } from "effect"
+import { urlOf } from "../../../../core/url.ts"
 import type { Env, PullContext } from "../context.ts"
 import { parseJson, readDocument } from "../download/web.ts"
 import { SourceFailed, shownUrl } from "../failure.ts"
@@ -42,8 +43,9 @@ const authorizationFor = (
   registry: string,
   settings: ReadonlyMap<string, string>,
 ): string | undefined => {
-  if (!URL.canParse(registry)) return undefined
-  const { host, pathname } = new URL(registry)
+  const url = urlOf(registry)
+  if (!url) return undefined
+  const { host, pathname } = url
   const parts = pathname.split("/").filter((part) => part !== "")
   for (let depth = parts.length; depth >= 0; depth -= 1) {
     const place = `//${[host, ...parts.slice(0, depth)].join("/")}/`
@@ -137,7 +139,7 @@ export const resolveNpm = async (
   signal: AbortSignal,
 ): Promise<ResolvedSource> => {
   const registry = await npmRegistry(context.env, context.cwd, name)
-  if (!URL.canParse(registry.url)) throw new SourceFailed("npm's registry is not a valid address")
+  if (!urlOf(registry.url)) throw new SourceFailed("npm's registry is not a valid address")
   const release = decodeRelease(
     (await askVersion(context, registry, name, version, signal)) ??
       (await askPackage(context, registry, name, version, signal)),

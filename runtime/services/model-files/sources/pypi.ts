@@ -1,6 +1,7 @@
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { Result, Schema } from "effect"
+import { urlOf } from "../../../../core/url.ts"
 import type { Env, PullContext } from "../context.ts"
 import { parseJson, readDocument } from "../download/web.ts"
 import { SourceFailed, shownUrl } from "../failure.ts"
@@ -86,8 +87,8 @@ const fromHtml = (text: string, pageUrl: string): readonly IndexFile[] => {
   const links = text.matchAll(/<a\s[^>]*?href\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)
   return [...links].flatMap((match) => {
     const href = unescapeHtml(match[1] ?? match[2] ?? "")
-    if (!URL.canParse(href, pageUrl)) return []
-    const url = new URL(href, pageUrl)
+    const url = urlOf(href, pageUrl)
+    if (!url) return []
     const sha256 = /(?:^#|&)sha256=([0-9a-fA-F]{64})/.exec(url.hash)?.[1]
     url.hash = ""
     return [{ filename: lastNameOf(url.href), url: url.href, sha256 }]
@@ -152,7 +153,7 @@ export const resolvePypi = async (
 ): Promise<ResolvedSource> => {
   const index = await pipIndex(context.env)
   const pageUrl = `${index}/${normal(name)}/`
-  if (!URL.canParse(pageUrl)) throw new SourceFailed("pip's index-url is not a valid address")
+  if (!urlOf(pageUrl)) throw new SourceFailed("pip's index-url is not a valid address")
   const page = await readDocument(context, { url: pageUrl, headers: { accept } }, signal)
   const isJson = page.headers.get("content-type")?.includes("json") ?? false
   const files = isJson ? fromJson(page.text, pageUrl) : fromHtml(page.text, pageUrl)

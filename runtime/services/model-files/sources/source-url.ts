@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url"
 import { Result } from "effect"
+import { urlOf } from "../../../../core/url.ts"
 import { isSafePath } from "../safe-path.ts"
 
 /** A path in an archive, repository or folder. An empty path with `folder` means all of it. */
@@ -76,8 +77,9 @@ const parseHub = (rest: string): Parsed => {
 }
 
 const parseWeb = (url: string): Parsed => {
-  if (!URL.canParse(url)) return Result.fail("it is not a valid web address")
-  const { hostname, pathname } = new URL(url)
+  const parsed = urlOf(url)
+  if (!parsed) return Result.fail("it is not a valid web address")
+  const { hostname, pathname } = parsed
   if (hostname === "" || pathname.endsWith("/"))
     return Result.fail("a web address must name one file")
   return Result.succeed({ scheme: "web", url })
