@@ -23,6 +23,8 @@ export interface GroupCommit<Item, Answer> {
   submit(item: Item): Effect.Effect<Answer, PortError>
   /** Ends when nothing waits and nothing is in flight. */
   readonly idle: Effect.Effect<void>
+  /** What lingers goes out now. */
+  hurry(): void
 }
 
 interface Waiting<Item, Answer> {
@@ -170,5 +172,8 @@ export const makeGroupCommit = <Item, Answer>(
     return Effect.sync(() => void idlers.delete(wake))
   })
 
-  return { submit, idle }
+  const hurry = () => {
+    if (lingerTimer) pump()
+  }
+  return { submit, idle, hurry }
 }

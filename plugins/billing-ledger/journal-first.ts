@@ -18,7 +18,7 @@ export interface JournalFirst {
 
 /** More than the database takes in the time of a few statements: then replies wait for it again. */
 const maxTaken = 1_000
-/** Some 25,000 settlements. Beyond that replies wait until the journal has been emptied. */
+/** Some 10,000 settlements. Beyond that replies wait until the journal has been emptied. */
 const maxJournalBytes = 8 * 2 ** 20
 const perWrite = 1_000
 

@@ -8,22 +8,21 @@ import {
   type Log,
   type Metrics,
   type PortError,
-  type Refusal,
-  type RefusedRequest,
   type Settlement,
   type Transaction,
 } from "../../core/index.ts"
-import { isAboutItems, isUnknownOutcome } from "./failure.ts"
+import { isUnknownOutcome } from "./failure.ts"
 import { type GroupCommitOptions, makeGroupCommit, makeTurns } from "./group-commit.ts"
 import { type InDoubtCalls, makeInDoubtCalls } from "./in-doubt-calls.ts"
-import { type JournalFirst, makeJournalFirst } from "./journal-first.ts"
-import { type KeptSettlements, makeKeptSettlements } from "./kept-settlements.ts"
+import type { KeptSettlements } from "./kept-settlements.ts"
 import { type LostHolds, makeLostHolds } from "./lost-holds.ts"
-import { makeRefusedCalls, refusedByLimit, refusedRequest } from "./refused-calls.ts"
-import { makeRefusedRequests } from "./refused-requests.ts"
+import { makeRefusals } from "./refused-requests.ts"
+import type { SpareCall } from "./reserve.ts"
 import type { Settings } from "./settings.ts"
 import type { SettlementJournal } from "./settlement-journal.ts"
-import type { AdmissionVerdict } from "./statement-values.ts"
+import { makeSettling } from "./settling.ts"
+import { makeSpareCalls } from "./spare-calls.ts"
+import type { AdmissionVerdict, LedgerRequest, LedgerSettlement } from "./statement-values.ts"
 import { makeStatements, type Statements } from "./statements.ts"
 
 export interface LedgerBillingDeps {
@@ -31,7 +30,8 @@ export interface LedgerBillingDeps {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
-  readonly settings: Pick<Settings, "maxGathered" | "maxInFlight" | "maxWaiting">
+  readonly settings: Pick<Settings, "maxGathered" | "maxInFlight" | "maxWaiting"> &
+    Partial<Pick<Settings, "maxSpare">>
   /** The owner of the calls that are admitted here; those still open expire with its lease. */
   readonly replica: string
   /** Where settlements are kept that the database can't take. Absent: in memory only. */
@@ -56,12 +56,13 @@ export interface LedgerBilling extends Billing {
 }
 
 const maxInDoubt = 10_000
+/** An admission's: spare calls arrive, are given back, and are not asked for again meanwhile. */
+const maxTries = 3
 const inDoubtPerTurn = 1_000
-const maxRefusedRows = 10_000
 /** Lines of a batch arrive by the dozen, and nobody waits for a single one. */
 const batchLingerMs = 25
-/** Nor for a settlement whose reply has left; but its hold and its slot are still taken. */
-const behindLingerMs = 5
+/** Nor for a settlement whose reply has left, until somebody asks what it has changed. */
+const behindLingerMs = 25
 /**
  * A lost admission may still wait for its lock and commit; after this time the server's statement
  * timeout has ended it.
@@ -121,7 +122,7 @@ const makeGroups = (
         )
       },
     })
-  const lost = (requests: readonly AdmitRequest[]) => (error: PortError) =>
+  const lost = (requests: readonly LedgerRequest[]) => (error: PortError) =>
     Effect.sync(() => {
       if (isUnknownOutcome(error))
         for (const { id } of requests) inDoubt.add(id, "refused", clock.nowMs() + lostAfterMs)
@@ -129,137 +130,60 @@ const makeGroups = (
   return {
     admissions: group(
       "admit",
-      (requests: readonly AdmitRequest[], nowMs) =>
+      (requests: readonly LedgerRequest[], nowMs) =>
         Effect.tapError(statements.admit(requests, replica, nowMs), lost(requests)),
       ({ counts, caller }) => (counts === "peek" ? undefined : caller.tenant.account),
       { ms: batchLingerMs, allows: ({ parent }) => parent !== undefined },
     ),
     settlements: group(
       "settle",
-      (items: readonly Settlement[], nowMs) => Effect.map(holds.settle(items, nowMs), () => items),
-      ({ id }) => holds.accountOf(id),
+      (items: readonly LedgerSettlement[], nowMs) =>
+        Effect.map(holds.settle(items, nowMs), () => items),
+      ({ id, account }) => account ?? holds.accountOf(id),
       { ms: behindLingerMs, allows: ({ id }) => isBehind(id) },
     ),
   }
 }
 
-/** Settles through the group or, where replies leave after the journal, behind them. */
-const makeSettling = (
-  deps: LedgerBillingDeps,
-  submit: (item: Settlement) => Effect.Effect<unknown, PortError>,
+/** Calls that are admitted before their requests arrive, through the same groups as all others. */
+const makeSpares = (
+  { clock, settings }: LedgerBillingDeps,
+  { admissions, settlements }: ReturnType<typeof makeGroups>,
   inDoubt: InDoubtCalls,
 ) => {
-  /** A call whose settlement the ledger refuses must not keep its hold. */
-  const onRefused = ({ id, outcome }: Settlement) => {
-    if (outcome !== "voided") inDoubt.add(id, "voided", deps.clock.nowMs())
-    deps.log.error("ledger.settlement_refused", "the ledger refuses a settlement; it is voided", {
-      call_id: id,
-    })
-  }
-  const { keep, ...kept } = makeKeptSettlements({
-    journal: deps.journal,
-    log: deps.log,
-    metrics: deps.metrics,
-    settle: submit,
-    onRefused,
-    ...(deps.journalFirst && { isBusy: () => first?.isBusy() === true }),
-  })
-  /** The caller has its answer, whether or not the database can write down now what it costs. */
-  const settleNow = (item: Settlement) =>
-    submit(item).pipe(
-      Effect.asVoid,
-      Effect.catch((error) => {
-        if (!isAboutItems(error)) return keep(item)
-        onRefused(item)
-        return Effect.fail(error)
-      }),
-      Effect.uninterruptible,
-    )
-  const first: JournalFirst | undefined =
-    deps.journal && deps.journalFirst
-      ? makeJournalFirst(deps.journal, settleNow, () => kept.size() === 0)
-      : undefined
-  const settleOne = (item: Settlement) =>
-    first
-      ? Effect.uninterruptible(
-          Effect.flatMap(first.take(item), (isTaken) => (isTaken ? Effect.void : settleNow(item))),
+  const giveBack = ({ id, account }: SpareCall) =>
+    settlements
+      .submit({ id, account, outcome: "refused", costMicros: 0n, usage: {}, httpStatus: 503 })
+      .pipe(
+        Effect.asVoid,
+        Effect.catch(() => Effect.sync(() => inDoubt.add(id, "refused", clock.nowMs()))),
+      )
+  return makeSpareCalls({
+    clock,
+    most: settings.maxSpare ?? 0,
+    admit: (requests, done) => {
+      for (const request of requests)
+        Effect.runFork(
+          Effect.match(admissions.submit(request), {
+            onSuccess: (verdict) => done(request, verdict),
+            onFailure: () => done(request, undefined),
+          }),
         )
-      : settleNow(item)
-  return { kept, settleOne, first, drained: first?.drained ?? Effect.void }
+    },
+    giveBack: (spares) =>
+      Effect.forEach(spares, giveBack, { concurrency: "unbounded", discard: true }),
+  })
 }
 
-/** Counts refused requests by the hour, and keeps some of them for the call log. */
-const makeRefusals = ({ database, clock }: LedgerBillingDeps) => {
-  const counts = makeRefusedRequests(database, clock, maxRefusedRows)
-  const log = makeRefusedCalls(database, clock)
-  return {
-    flush: Effect.andThen(counts.flush, log.flush),
-    sweep: log.sweep,
-    note: (request: RefusedRequest) => {
-      // an administrator's attempt is not the customer's
-      if (request.caller.readOnly === "read_only_session") return
-      const refused = refusedRequest(request)
-      counts.note(refused)
-      log.note(refused)
-    },
-    noteLimit: (request: AdmitRequest, reason: Refusal["reason"]) => {
-      if (request.counts !== "all") return
-      const refused = refusedByLimit(request, reason)
-      counts.noteLimit(refused)
-      log.note(refused)
-    },
-  }
-}
-
-/**
- * Billing on PostgreSQL. An admission or a settlement is one statement; concurrent ones share a
- * statement.
- */
-export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
-  const { clock } = deps
-  const statements = makeStatements(deps.database)
-  const inDoubt = makeInDoubtCalls(maxInDoubt)
-  const answer = toPortAnswer(deps.metrics)
-  const refusals = makeRefusals(deps)
-  const holds = makeLostHolds(statements, deps.replica, deps.log)
-  const isBehind = (id: string) => first?.has(id) === true
-  const { admissions, settlements } = makeGroups(deps, statements, holds, inDoubt, isBehind)
-  const { kept, settleOne, first, drained } = makeSettling(deps, settlements.submit, inDoubt)
+/** What reads or changes sums waits for the settlements that are on their way. */
+const makeDrainedFirst = (
+  { clock }: LedgerBillingDeps,
+  statements: Statements,
+  drained: Effect.Effect<void>,
+): Pick<Billing, "voidChildren" | "balance" | "spentThisMonth" | "adjust"> => {
   // a transaction may hold the lock that a settlement waits for
   const drainedFor = (tx: Transaction | undefined) => (tx ? Effect.void : drained)
-
-  const settle: Billing["settle"] = (items, tx) =>
-    Effect.suspend(() => {
-      if (tx) return holds.settle(items, clock.nowMs(), tx)
-      const [only] = items
-      // several at once would each have a fiber
-      return only && items.length === 1
-        ? settleOne(only)
-        : Effect.forEach(items, settleOne, { concurrency: "unbounded", discard: true })
-    })
-  /** What is refused while settlements are on their way is asked again when they have arrived. */
-  const admit = (request: AdmitRequest) =>
-    Effect.flatMap(admissions.submit(request), (verdict) =>
-      verdict.refused && first?.isBusy()
-        ? Effect.andThen(first.drained, admissions.submit(request))
-        : Effect.succeed(verdict),
-    )
-
   return {
-    closeInDoubt: Effect.suspend(() => settle(inDoubt.take(clock.nowMs(), inDoubtPerTurn))),
-    kept,
-    flushRefused: refusals.flush,
-    sweepRefused: refusals.sweep,
-    drained,
-    noteRefused: refusals.note,
-    idle: Effect.andThen(admissions.idle, Effect.andThen(drained, settlements.idle)),
-    admit: (request) =>
-      Effect.flatMap(admit(request), (verdict) => {
-        if (!verdict.refused) holds.admitted(request)
-        else refusals.noteLimit(request, verdict.refused.reason)
-        return answer(request, verdict)
-      }),
-    settle,
     // what is settled and on its way would be voided before it arrives
     voidChildren: (parent, tx) =>
       Effect.andThen(
@@ -283,5 +207,80 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
             ? Effect.fail(new BalanceTooLow({ account: entry.account }))
             : Effect.void,
       ),
+  }
+}
+
+/**
+ * Billing on PostgreSQL. An admission or a settlement is one statement; concurrent ones share a
+ * statement.
+ */
+export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
+  const { clock } = deps
+  const statements = makeStatements(deps.database)
+  const inDoubt = makeInDoubtCalls(maxInDoubt)
+  const answer = toPortAnswer(deps.metrics)
+  const refusals = makeRefusals(deps.database, clock)
+  const holds = makeLostHolds(statements, deps.replica, deps.log)
+  const isBehind = (id: string) => first?.has(id) === true
+  const groups = makeGroups(deps, statements, holds, inDoubt, isBehind)
+  const { admissions, settlements } = groups
+  const spares = makeSpares(deps, groups, inDoubt)
+  const { kept, settleOne, first, ...settling } = makeSettling(deps, settlements.submit, inDoubt)
+  const drained = Effect.suspend(() => {
+    settlements.hurry()
+    return settling.drained
+  })
+  const settle: Billing["settle"] = (items, tx) =>
+    Effect.suspend(() => {
+      if (tx) return holds.settle(items.map(spares.spent), clock.nowMs(), tx)
+      const [only] = items
+      // several at once would each have a fiber
+      return only && items.length === 1
+        ? settleCall(only)
+        : Effect.forEach(items, settleCall, { concurrency: "unbounded", discard: true })
+    })
+  const settleCall = (item: Settlement) =>
+    Effect.map(settleOne(spares.spent(item)), () => spares.forget(item.id))
+  /**
+   * What is refused while settlements are on their way, or calls in reserve, is asked again when
+   * they have arrived and are given back; more than once, as some may have been asked for meanwhile.
+   */
+  const admit = (
+    request: AdmitRequest,
+    tries = maxTries,
+  ): Effect.Effect<AdmissionVerdict, PortError> =>
+    Effect.flatMap(admissions.submit(request), (verdict) => {
+      const corrected = spares.corrected(request, verdict)
+      const givenBack = verdict.refused && spares.giveWay(request, verdict.refused.reason)
+      if (!verdict.refused || tries === 1 || !(givenBack || first?.isBusy()))
+        return Effect.succeed(corrected)
+      const settled = Effect.andThen(givenBack ?? Effect.void, drained)
+      return Effect.andThen(settled, admit(request, tries - 1))
+    })
+
+  return {
+    closeInDoubt: Effect.suspend(() => settle(inDoubt.take(clock.nowMs(), inDoubtPerTurn))),
+    kept,
+    flushRefused: refusals.flush,
+    sweepRefused: refusals.sweep,
+    drained,
+    noteRefused: refusals.note,
+    idle: admissions.idle.pipe(
+      Effect.andThen(spares.giveBack),
+      Effect.andThen(drained),
+      Effect.andThen(settlements.idle),
+    ),
+    admit: (request) =>
+      Effect.suspend(() => {
+        const rate = spares.take(request)
+        if (rate) return answer(request, { rate })
+        return Effect.flatMap(admit(request), (verdict) => {
+          if (!verdict.refused) holds.admitted(request)
+          else refusals.noteLimit(request, verdict.refused.reason)
+          return answer(request, verdict)
+        })
+      }),
+    settle,
+    ...makeDrainedFirst(deps, statements, drained),
   }
 }

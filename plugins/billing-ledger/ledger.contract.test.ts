@@ -19,19 +19,21 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-for (const [maxGathered, journalFirst] of [
-  [128, false],
-  [1, false],
-  [128, true],
+for (const [maxGathered, journalFirst, maxSpare] of [
+  [128, false, 0],
+  [1, false, 0],
+  [128, true, 0],
+  [128, false, 64],
+  [128, true, 64],
 ] as const)
   billingContract(
-    `ledger, ${maxGathered} a statement, the journal first: ${journalFirst}`,
+    `ledger, ${maxGathered} a statement, the journal first: ${journalFirst}, ${maxSpare} spare calls`,
     async () => {
       const folder = await mkdtemp(join(tmpdir(), "rakit-journal-"))
       const replica = randomUUID()
       const journal = makeSettlementJournal(folder, replica)
       const clock = fakeClock()
-      const settings = { maxGathered, maxInFlight: 2, maxWaiting: 1000 }
+      const settings = { maxGathered, maxInFlight: 2, maxWaiting: 1000, maxSpare }
       let isGone = false
       const gone = new PortError({ port: "database", message: "gone", why: "unavailable" })
       const database: Database = {

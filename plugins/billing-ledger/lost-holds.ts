@@ -1,5 +1,12 @@
 import { Effect } from "effect"
-import type { AdmitRequest, Log, PortError, Settlement, Transaction } from "../../core/index.ts"
+import {
+  type AdmitRequest,
+  type Log,
+  lesser,
+  type PortError,
+  type Transaction,
+} from "../../core/index.ts"
+import { type LedgerSettlement, type RequestRow, toRequest } from "./statement-values.ts"
 import type { Statements } from "./statements.ts"
 
 export interface LostHolds {
@@ -9,7 +16,7 @@ export interface LostHolds {
   accountOf(id: string): string | undefined
   /** Settles; calls that the ledger does not know any more are admitted again, and charged. */
   settle(
-    items: readonly Settlement[],
+    items: readonly LedgerSettlement[],
     nowMs: number,
     tx?: Transaction,
   ): Effect.Effect<void, PortError>
@@ -18,20 +25,14 @@ export interface LostHolds {
 const maxRemembered = 20_000
 const unlimited = 2 ** 31 - 1
 
-/** Its limits were checked when it was admitted; only the balance is checked again. */
-const unchecked = (request: AdmitRequest): AdmitRequest => ({
-  ...request,
-  caller: {
-    ...request.caller,
-    limits: {
-      ...request.caller.limits,
-      rpm: unlimited,
-      rpd: unlimited,
-      concurrency: unlimited,
-      monthlyCapMicros: 0n,
-    },
-  },
-})
+/** Limits were checked when the call was admitted; only the balance is checked again. */
+const unchecked = { rpm: unlimited, rpd: unlimited, slots: unlimited, cap_micros: "0" }
+
+/** No more than it costs is held now. */
+const lesserOf = (holdMicros: string, costMicros: bigint): string =>
+  String(lesser(BigInt(holdMicros), costMicros))
+
+const withoutSpare = ({ spare: _, ...item }: LedgerSettlement): LedgerSettlement => item
 
 /**
  * Holds are written without waiting for the disk, so that a crash of the database server may forget
@@ -40,35 +41,43 @@ const unchecked = (request: AdmitRequest): AdmitRequest => ({
  */
 export const makeLostHolds = (statements: Statements, replica: string, log: Log): LostHolds => {
   const open = new Map<string, AdmitRequest>()
+  const readmission = ({ id, spare, costMicros }: LedgerSettlement): readonly RequestRow[] => {
+    const request = open.get(id)
+    const row = spare?.request ?? (request && toRequest(request, 0))
+    return row ? [{ ...row, ...unchecked, hold_micros: lesserOf(row.hold_micros, costMicros) }] : []
+  }
 
   const restore = Effect.fnUntraced(function* (
-    items: readonly Settlement[],
+    items: readonly LedgerSettlement[],
     nowMs: number,
     tx?: Transaction,
   ) {
-    const missing = yield* statements.missing(
-      items.map(({ id }) => id),
-      tx,
+    const missing = new Set(
+      yield* statements.missing(
+        items.map(({ id }) => id),
+        tx,
+      ),
     )
-    const requests = missing.flatMap((id) => open.get(id) ?? []).map(unchecked)
-    if (requests.length === 0) return
-    const verdicts = yield* statements.admit(requests, replica, nowMs, tx)
-    const restored = new Set(
-      requests.filter((_, index) => !verdicts[index]?.refused).map(({ id }) => id),
-    )
-    log.warn(
-      "ledger.holds_restored",
-      "the database had lost calls in a crash; they were admitted again",
-      { calls: requests.length, restored: restored.size },
-    )
-    const settled = items.filter(({ id }) => restored.has(id))
-    yield* statements.settle(settled, nowMs, tx)
+    const requests = items.flatMap((item) => (missing.has(item.id) ? readmission(item) : []))
+    const restored = new Set<string>()
+    if (requests.length > 0) {
+      for (const id of yield* statements.readmit(requests, replica, nowMs, tx)) restored.add(id)
+      log.warn(
+        "ledger.holds_restored",
+        "the database had lost calls in a crash; they were admitted again",
+        { calls: requests.length, restored: restored.size },
+      )
+    }
+    // a call of the second kind may have been restored before, and not settled
+    const known = items.filter(({ id, spare }) => restored.has(id) || (spare && !missing.has(id)))
+    yield* statements.settle(known.map(withoutSpare), nowMs, tx)
   })
 
   const settle: LostHolds["settle"] = Effect.fnUntraced(function* (items, nowMs, tx) {
     const closed = yield* statements.settle(items, nowMs, tx)
     const charged = items.filter(
-      ({ id, outcome, costMicros }) => outcome === "settled" && costMicros > 0n && open.has(id),
+      ({ id, outcome, costMicros, spare }) =>
+        outcome === "settled" && costMicros > 0n && (spare || open.has(id)),
     )
     if (closed < items.length && charged.length > 0) yield* restore(charged, nowMs, tx)
     for (const { id } of items) open.delete(id)

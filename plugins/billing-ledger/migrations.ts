@@ -64,4 +64,7 @@ export const migrations: Migrations = {
   "009-fewer-checks": {
     up: (db) => runFiles(db, ["constraints", "admit", "close", "settle"]),
   },
+  "010-spare-calls": {
+    up: (db) => runFiles(db, ["spares", "admit", "uncount", "close", "settle"]),
+  },
 }

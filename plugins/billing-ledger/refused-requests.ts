@@ -1,9 +1,22 @@
 import { Effect } from "effect"
 import { sql } from "kysely"
-import type { Clock, Database, PortError } from "../../core/index.ts"
-import type { RefusedCall } from "./refused-calls.ts"
+import type {
+  AdmitRequest,
+  Clock,
+  Database,
+  PortError,
+  Refusal,
+  RefusedRequest,
+} from "../../core/index.ts"
+import {
+  makeRefusedCalls,
+  type RefusedCall,
+  refusedByLimit,
+  refusedRequest,
+} from "./refused-calls.ts"
 
 const hourMs = 3_600_000
+const maxRefusedRows = 10_000
 
 export interface RefusedRequests {
   /** Counts a request that was refused before it was a call. In memory: nonsense costs no statement. */
@@ -84,5 +97,28 @@ export const makeRefusedRequests = (
       noteLimit(refused)
     },
     flush: Effect.andThen(sums.flush, codes.flush),
+  }
+}
+
+/** Counts refused requests by the hour, and keeps some of them for the call log. */
+export const makeRefusals = (database: Database, clock: Clock) => {
+  const counts = makeRefusedRequests(database, clock, maxRefusedRows)
+  const log = makeRefusedCalls(database, clock)
+  return {
+    flush: Effect.andThen(counts.flush, log.flush),
+    sweep: log.sweep,
+    note: (request: RefusedRequest) => {
+      // an administrator's attempt is not the customer's
+      if (request.caller.readOnly === "read_only_session") return
+      const refused = refusedRequest(request)
+      counts.note(refused)
+      log.note(refused)
+    },
+    noteLimit: (request: AdmitRequest, reason: Refusal["reason"]) => {
+      if (request.counts !== "all") return
+      const refused = refusedByLimit(request, reason)
+      counts.noteLimit(refused)
+      log.note(refused)
+    },
   }
 }

@@ -16,6 +16,11 @@ export const Settings = Schema.Struct({
     "Most statements at once, for admissions and for settlements each. More than one wait for each other's locks and form smaller groups: two were measured at a fifth fewer calls per second.",
   ),
   maxWaiting: positive(10_000, "Most calls that wait for the database; further ones are refused."),
+  maxSpare: setting(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 128 })),
+    64,
+    "Most calls of a busy key that are admitted before their requests arrive, while at least half of its limits and of the balance is left; 0: none. What is not used within 250 ms is given back. Where several servers share a key or an account, one may be refused for so long what another has in reserve.",
+  ),
   heartbeatMs: positive(5_000, "How often this replica renews its lease."),
   leaseMs: positive(
     30_000,

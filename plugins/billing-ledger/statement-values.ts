@@ -19,6 +19,11 @@ const maxInt4 = 2 ** 31 - 1
 const int8 = (amount: bigint): string => String(amount > maxInt8 ? maxInt8 : amount)
 const count = (limit: number): number => Math.max(0, Math.min(maxInt4, Math.floor(limit)))
 
+/** `spare`: a call that no request uses yet. */
+export type LedgerRequest = Omit<AdmitRequest, "counts"> & {
+  readonly counts: AdmitRequest["counts"] | "spare"
+}
+
 /** An element of the array that `ledger_admit` takes (type `ledger_request`). */
 export const toRequest = (
   {
@@ -32,7 +37,7 @@ export const toRequest = (
     holdMicros,
     parent,
     counts,
-  }: AdmitRequest,
+  }: LedgerRequest,
   place: number,
 ) => {
   const { tenant, keyId, limits } = caller
@@ -59,6 +64,20 @@ export const toRequest = (
   }
 }
 
+export type RequestRow = ReturnType<typeof toRequest>
+
+/** A settlement as it is kept, too: what is in `spare` can be written as JSON. */
+export interface LedgerSettlement extends Settlement {
+  /** Where it is not known by the call. */
+  readonly account?: string
+  /** The spare call that it used, and what would have been admitted without one. */
+  readonly spare?: {
+    readonly id: string
+    readonly heldMicros: string
+    readonly request: RequestRow
+  }
+}
+
 /** Type `ledger_verdict`. */
 export interface VerdictRow {
   readonly place: number
@@ -74,7 +93,10 @@ export type AdmissionVerdict = {
   readonly refused?: Pick<Refusal, "reason" | "retryAfterMs">
 }
 
-export const verdictOf = (row: VerdictRow, request: AdmitRequest | undefined): AdmissionVerdict => {
+export const verdictOf = (
+  row: VerdictRow,
+  request: LedgerRequest | undefined,
+): AdmissionVerdict => {
   const holds = row.refusal === null && request?.counts !== "peek"
   const rate: RateState = {
     limit: request?.caller.limits.rpm ?? 0,
@@ -103,6 +125,16 @@ const timesOf = (timing: string) => {
   return { stages, total_ms: total, first_ms: first_token }
 }
 
+const spentSpare = ({
+  id,
+  heldMicros,
+  request: { hold_micros, endpoint, request_id, model, prices },
+}: NonNullable<LedgerSettlement["spare"]>) => ({
+  spare_id: id,
+  spare_micros: heldMicros,
+  ...{ hold_micros, endpoint, request_id, model, prices },
+})
+
 /** An element of the array that `ledger_settle` takes (type `ledger_settlement`). */
 const toSettlement = ({
   id,
@@ -113,7 +145,8 @@ const toSettlement = ({
   evidence,
   timing,
   failure,
-}: Settlement) => ({
+  spare,
+}: LedgerSettlement) => ({
   id,
   outcome,
   cost_micros: int8(costMicros),
@@ -124,8 +157,9 @@ const toSettlement = ({
   ...(evidence && { evidence }),
   ...(timing !== undefined && timesOf(timing)),
   ...(failure && { error_code: failure.code, error_message: storable(failure.message) }),
+  ...(spare && spentSpare(spare)),
 })
 
 /** The first settlement of each call: an id may occur once in a statement. */
-export const toSettlements = (items: readonly Settlement[]) =>
+export const toSettlements = (items: readonly LedgerSettlement[]) =>
   [...new Map([...items].reverse().map((item) => [item.id, item])).values()].map(toSettlement)

@@ -1,15 +1,12 @@
 import { Effect, Schedule } from "effect"
 import { CompiledQuery, type Kysely, sql } from "kysely"
-import {
-  type AdmitRequest,
-  type Database,
-  PortError,
-  type Settlement,
-  type Transaction,
-} from "../../core/index.ts"
+import { type Database, PortError, type Transaction } from "../../core/index.ts"
 import { isContention } from "./failure.ts"
 import {
   type AdmissionVerdict,
+  type LedgerRequest,
+  type LedgerSettlement,
+  type RequestRow,
   toRequest,
   toSettlements,
   type VerdictRow,
@@ -31,14 +28,20 @@ const retryContention = <A>(statement: Effect.Effect<A, PortError>): Effect.Effe
 
 export interface Statements {
   admit(
-    requests: readonly AdmitRequest[],
+    requests: readonly LedgerRequest[],
+    replica: string,
+    nowMs: number,
+  ): Effect.Effect<readonly AdmissionVerdict[], PortError>
+  /** Admits calls that were admitted before; returns the ids of those that it did not refuse. */
+  readmit(
+    rows: readonly RequestRow[],
     replica: string,
     nowMs: number,
     tx?: Transaction,
-  ): Effect.Effect<readonly AdmissionVerdict[], PortError>
+  ): Effect.Effect<ReadonlySet<string>, PortError>
   /** Returns how many of the calls were open. */
   settle(
-    items: readonly Settlement[],
+    items: readonly LedgerSettlement[],
     nowMs: number,
     tx?: Transaction,
   ): Effect.Effect<number, PortError>
@@ -99,20 +102,27 @@ const one = <Row>(rows: Effect.Effect<readonly Row[], PortError>): Effect.Effect
       : Effect.succeed(row),
   )
 
+const admission = (requests: readonly RequestRow[], replica: string, nowMs: number) =>
+  constant<VerdictRow>(admitText, [JSON.stringify(requests), replica, new Date(nowMs)])
+
 const callStatements = (
   rows: Rows,
-): Pick<Statements, "admit" | "settle" | "missing" | "voidChildren"> => ({
-  admit: (requests, replica, nowMs, tx) =>
+): Pick<Statements, "admit" | "readmit" | "settle" | "missing" | "voidChildren"> => ({
+  admit: (requests, replica, nowMs) =>
+    Effect.map(rows(admission(requests.map(toRequest), replica, nowMs)), (verdicts) =>
+      verdicts.map((row, index) => verdictOf(row, requests[index])),
+    ),
+  readmit: (requests, replica, nowMs, tx) =>
     Effect.map(
       rows(
-        constant<VerdictRow>(admitText, [
-          JSON.stringify(requests.map(toRequest)),
+        admission(
+          requests.map((row, place) => ({ ...row, place })),
           replica,
-          new Date(nowMs),
-        ]),
+          nowMs,
+        ),
         tx,
       ),
-      (verdicts) => verdicts.map((row, index) => verdictOf(row, requests[index])),
+      (verdicts) => new Set(requests.filter((_, at) => !verdicts[at]?.refusal).map(({ id }) => id)),
     ),
   settle: (items, nowMs, tx) =>
     items.length === 0

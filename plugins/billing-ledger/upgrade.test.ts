@@ -49,6 +49,7 @@ it("gives an old database the functions of a new one", async () => {
     "007-call-outcomes",
     "008-revenue",
     "009-fewer-checks",
+    "010-spare-calls",
   ])
   await run(fresh.database.migrate("billing-ledger", migrations))
   const after = await functionsOf(fresh.database)

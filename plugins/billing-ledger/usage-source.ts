@@ -42,7 +42,7 @@ export const usageSource = ({
     SELECT account_id, ledger_hour(admitted_at), key_id, coalesce(model, ''), endpoint, ${signed("1")}, ${signed("ledger_failed(state, http_status)::int")}, ${signed("input_tokens")},
       ${signed("output_tokens")}, ${signed("cost_micros")}
     FROM ledger_call WHERE ${owner}mode = ${mode} AND admitted_at >= ${new Date(from)} AND admitted_at < ${new Date(to)}
-      AND counts <> 'rpm' AND state NOT IN ('open', 'refused')`
+      AND counts IN ('all', 'money') AND state NOT IN ('open', 'refused')`
   }
   // by the hour only: a range that cuts one has all of its refusals
   const refusals = sql`

@@ -53,7 +53,7 @@ const sumAgain = (database: Database, row: Row): Effect.Effect<void, PortError> 
           INSERT INTO ledger_usage (account_id, mode, hour, key_id, model, endpoint, requests, errors, input_tokens, output_tokens, cost_micros)
           SELECT account_id, mode, ledger_hour(admitted_at), key_id, coalesce(model, ''), endpoint, count(*), count(*) FILTER (WHERE ledger_failed(state, http_status)),
             sum(input_tokens), sum(output_tokens), sum(cost_micros)
-          FROM ledger_call WHERE counts <> 'rpm' AND state NOT IN ('open', 'refused') AND account_id = ${row.account_id} AND mode = ${row.mode} AND key_id = ${row.key_id}
+          FROM ledger_call WHERE counts IN ('all', 'money') AND state NOT IN ('open', 'refused') AND account_id = ${row.account_id} AND mode = ${row.mode} AND key_id = ${row.key_id}
             AND admitted_at >= ${row.hour} AND admitted_at < ${row.hour}::timestamptz + interval '1 hour' AND coalesce(model, '') = ${row.model} AND endpoint = ${row.endpoint}
           GROUP BY 1, 2, 3, 4, 5, 6`.execute(db)
       }),

@@ -87,7 +87,7 @@ const calls = (query: CallQuery) => sql`
     input_tokens AS "inputTokens", output_tokens AS "outputTokens", cost_micros AS "costMicros",
     coalesce(total_ms, extract(epoch FROM settled_at - admitted_at) * 1000)::float8 AS "durationMs", first_ms::float8 AS "firstMs", stages, parent_id AS batch, ${codeOfCall} AS code, error_message AS message
   FROM ledger_call
-  WHERE ${where(query, sql`admitted_at`, sql`id::text`)} AND counts <> 'rpm' ${query.showsFree ? sql`` : usesModel} ${query.status === undefined ? sql`` : sql`AND ${statusOfCall} = ${query.status}`} ${query.code === undefined ? sql`` : sql`AND error_code = ${query.code}`}
+  WHERE ${where(query, sql`admitted_at`, sql`id::text`)} AND counts IN ('all', 'money') ${query.showsFree ? sql`` : usesModel} ${query.status === undefined ? sql`` : sql`AND ${statusOfCall} = ${query.status}`} ${query.code === undefined ? sql`` : sql`AND error_code = ${query.code}`}
   ORDER BY admitted_at DESC, id::text COLLATE "C" DESC LIMIT ${query.limit}`
 
 const refused = (query: CallQuery) => sql`

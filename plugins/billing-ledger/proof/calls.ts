@@ -63,7 +63,7 @@ export const differingHours = sql`
   FROM ledger_usage u FULL JOIN (
     SELECT account_id, mode, ledger_hour(admitted_at) AS hour, key_id, coalesce(model, '') AS model, endpoint, count(*) AS requests,
       count(*) FILTER (WHERE ledger_failed(state, http_status)) AS errors, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens, sum(cost_micros) AS cost_micros
-    FROM ledger_call WHERE counts <> 'rpm' AND state NOT IN ('open', 'refused') GROUP BY 1, 2, 3, 4, 5, 6) c USING (${hour})
+    FROM ledger_call WHERE counts IN ('all', 'money') AND state NOT IN ('open', 'refused') GROUP BY 1, 2, 3, 4, 5, 6) c USING (${hour})
   WHERE (u.requests = c.requests AND u.errors = c.errors AND u.input_tokens = c.input_tokens AND u.output_tokens = c.output_tokens AND u.cost_micros = c.cost_micros) IS NOT TRUE`
 
 export const hours: Invariant = {

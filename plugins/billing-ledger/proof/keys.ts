@@ -6,7 +6,7 @@ const slots: Invariant = {
   rows: countOf(sql`ledger_key`),
   breaches: sql`
     SELECT format('key %s: %s slots, %s open calls', coalesce(k.key_id, c.key_id), coalesce(k.open_calls, 0), coalesce(c.n, 0)) AS detail
-    FROM ledger_key k FULL JOIN (SELECT key_id, count(*) AS n FROM ledger_call WHERE state = 'open' AND counts = 'all' GROUP BY key_id) c ON c.key_id = k.key_id
+    FROM ledger_key k FULL JOIN (SELECT key_id, count(*) AS n FROM ledger_call WHERE state = 'open' AND counts IN ('all', 'spare') GROUP BY key_id) c ON c.key_id = k.key_id
     WHERE coalesce(k.open_calls, 0) <> coalesce(c.n, 0) ORDER BY 1`,
 }
 
@@ -26,7 +26,7 @@ const days: Invariant = {
   breaches: sql`
     SELECT format('key %s on %s: %s counted, %s calls', key_id, day, day_calls, n) AS detail FROM (
       SELECT k.key_id, k.day, k.day_calls, count(c.id) AS n FROM ledger_key k
-        LEFT JOIN ledger_call c ON c.key_id = k.key_id AND c.counts = 'all' AND c.state <> 'refused' AND (c.admitted_at AT TIME ZONE 'UTC')::date = k.day GROUP BY k.key_id) d
+        LEFT JOIN ledger_call c ON c.key_id = k.key_id AND c.counts IN ('all', 'spare') AND c.state <> 'refused' AND (c.admitted_at AT TIME ZONE 'UTC')::date = k.day GROUP BY k.key_id) d
     WHERE day_calls <> n ORDER BY key_id`,
 }
 

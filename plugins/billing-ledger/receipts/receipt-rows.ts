@@ -46,7 +46,7 @@ export const findCall = (
   const query = sql<CallRecord>`
     SELECT id, account_id AS account, key_id AS "keyId", mode, request_id AS "requestId", endpoint, model, state, http_status AS "httpStatus", admitted_at AS "admittedAt",
       settled_at AS "settledAt", usage, prices, hold_micros AS "holdMicros", cost_micros AS "costMicros", evidence
-    FROM ledger_call WHERE id = ${id} AND account_id = ${account} AND counts <> 'rpm' ${mode === undefined ? sql`` : sql`AND mode = ${mode}`}`
+    FROM ledger_call WHERE id = ${id} AND account_id = ${account} AND counts IN ('all', 'money') ${mode === undefined ? sql`` : sql`AND mode = ${mode}`}`
   return Effect.map(
     database.run(() => query.execute(database.queries())),
     ({ rows }) => rows[0],

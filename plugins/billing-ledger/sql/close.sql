@@ -8,6 +8,8 @@ $$;
 -- Ends open calls, whatever the outcome: gives holds and slots back and turns costs into transfers with
 -- the running balance. An id may occur once in `items`. Returns the number of calls that were open.
 --
+-- An item with a `spare_id` ends that spare call as its own. One that ends without is in no usage.
+--
 -- An open call has no `settled_at`. With a condition on `state`, the plan would scan the index of all
 -- open calls instead of looking each call up by its id.
 --
@@ -24,27 +26,34 @@ BEGIN
   FOR alike IN
     WITH closed AS (
       UPDATE ledger_call c SET usage = x.usage, http_status = x.http_status,
+          id = x.id, counts = CASE WHEN x.spare_id IS NULL THEN c.counts ELSE 'all' END,
+          hold_micros = coalesce(x.hold_micros, c.hold_micros),
+          endpoint = coalesce(x.endpoint, c.endpoint),
+          request_id = coalesce(x.request_id, c.request_id),
+          model = CASE WHEN x.spare_id IS NULL THEN c.model ELSE x.model END,
+          prices = CASE WHEN x.spare_id IS NULL THEN c.prices ELSE x.prices END,
           -- null, which the column refuses, for any other word
           state = CASE WHEN x.outcome IN ('settled', 'voided', 'refused', 'expired')
             THEN x.outcome END,
           evidence = x.evidence, stages = x.stages, total_ms = x.total_ms, first_ms = x.first_ms,
-          error_code = CASE WHEN x.outcome = 'expired' THEN 'expired'
+          error_code = CASE WHEN c.counts = 'spare' AND x.spare_id IS NULL THEN NULL
+            WHEN x.outcome = 'expired' THEN 'expired'
             WHEN x.http_status = 499 THEN 'client_closed' ELSE x.error_code END,
           error_message = x.error_message,
           settled_at = clock,
           cost_micros = CASE WHEN x.outcome = 'settled'
-            THEN least(greatest(x.cost_micros, 0), c.hold_micros) ELSE 0 END,
+            THEN least(greatest(x.cost_micros, 0), coalesce(x.hold_micros, c.hold_micros)) ELSE 0 END,
           input_tokens = CASE WHEN x.outcome = 'settled' THEN coalesce(x.input_tokens, 0) ELSE 0 END,
           output_tokens = CASE WHEN x.outcome = 'settled' THEN coalesce(x.output_tokens, 0) ELSE 0 END
-        FROM unnest(items) x WHERE c.id = x.id AND c.settled_at IS NULL
+        FROM unnest(items) x WHERE c.id = coalesce(x.spare_id, x.id) AND c.settled_at IS NULL
         RETURNING c.id, c.account_id, c.key_id, c.mode, c.counts, c.state, c.admitted_at, c.model,
-          c.endpoint, c.hold_micros, c.cost_micros, c.input_tokens, c.output_tokens, c.http_status,
-          c.total_ms, c.first_ms
+          c.endpoint, coalesce(x.spare_micros, c.hold_micros) AS held_micros, c.cost_micros,
+          c.input_tokens, c.output_tokens, c.http_status, c.total_ms, c.first_ms
     )
     SELECT account_id, key_id, mode, ledger_hour(admitted_at) AS hour, model, endpoint,
         state, counts, http_status, count(*) AS calls,
         count(*) FILTER (WHERE ledger_failed(state, http_status)) AS errors,
-        sum(hold_micros)::bigint AS hold, sum(cost_micros)::bigint AS cost,
+        sum(held_micros)::bigint AS hold, sum(cost_micros)::bigint AS cost,
         sum(input_tokens)::bigint AS input_tokens,
         sum(output_tokens)::bigint AS output_tokens, array_agg(id) AS ids,
         array_agg(cost_micros) AS costs, array_agg(total_ms) AS totals,
@@ -53,8 +62,10 @@ BEGIN
   LOOP
     ended := ended + alike.calls;
     UPDATE ledger_key SET
-        open_calls = open_calls - CASE alike.counts WHEN 'all' THEN alike.calls ELSE 0 END,
-        day_calls = day_calls - CASE WHEN alike.counts = 'all' AND alike.state = 'refused'
+        open_calls = open_calls
+          - CASE WHEN alike.counts IN ('all', 'spare') THEN alike.calls ELSE 0 END,
+        day_calls = day_calls
+          - CASE WHEN alike.counts IN ('all', 'spare') AND alike.state = 'refused'
           AND day = (alike.hour AT TIME ZONE 'UTC')::date THEN alike.calls ELSE 0 END,
         held_micros = held_micros - CASE month WHEN ledger_month(alike.hour)
           THEN alike.hold ELSE 0 END,
@@ -76,7 +87,7 @@ BEGIN
             account.last_at
           FROM unnest(alike.ids, alike.costs) x (id, cost) WHERE cost > 0;
     END IF;
-    CONTINUE WHEN alike.state = 'refused';
+    CONTINUE WHEN alike.state = 'refused' OR alike.counts = 'spare';
     UPDATE ledger_usage SET requests = requests + alike.calls,
         errors = errors + alike.errors,
         input_tokens = input_tokens + alike.input_tokens,

@@ -1,30 +1,28 @@
--- Takes one call out of the rolling minute: later calls move up, so that ordinals stay without gaps. A
--- call that left every window long ago only loses its ordinal.
-CREATE OR REPLACE FUNCTION ledger_uncount(given ledger_call, clock timestamptz)
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE ledger_call SET ordinal = NULL WHERE id = given.id;
-  -- more than the window of 60 s, as the clocks of replicas differ
-  IF given.admitted_at > clock - interval '2 minutes' THEN
-    UPDATE ledger_call SET ordinal = ordinal - 1
-      WHERE key_id = given.key_id AND admitted_at >= given.admitted_at AND ordinal > given.ordinal;
-    UPDATE ledger_key SET calls = calls - 1 WHERE key_id = given.key_id;
-  END IF;
-END
-$$;
-
--- From the newest to the oldest, so that an ordinal is still right when its turn comes.
+-- Takes the calls that are refused out of the rolling minutes of their keys: later calls move up, once
+-- for all of them, so that ordinals stay without gaps. Calls that left every window long ago only lose
+-- their ordinals.
 CREATE OR REPLACE FUNCTION ledger_uncount_all(items ledger_settlement[], clock timestamptz)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  given ledger_call;
+  given record; -- the calls of one key
 BEGIN
   FOR given IN
-    SELECT c.* FROM unnest(items) x JOIN ledger_call c USING (id)
+    SELECT c.key_id, array_agg(c.id) AS ids, min(c.admitted_at) FILTER (WHERE n.is_new) AS since,
+        array_agg(c.ordinal) FILTER (WHERE n.is_new) AS ordinals
+      FROM unnest(items) x JOIN ledger_call c ON c.id = coalesce(x.spare_id, x.id)
+        -- more than the window, as the clocks of replicas differ
+        CROSS JOIN LATERAL (SELECT c.admitted_at > clock - interval '2 minutes' AS is_new) n
       WHERE x.outcome = 'refused' AND c.state = 'open' AND c.ordinal IS NOT NULL
-      ORDER BY c.key_id, c.ordinal DESC
+      GROUP BY c.key_id ORDER BY c.key_id
   LOOP
-    PERFORM ledger_uncount(given, clock);
+    UPDATE ledger_call SET ordinal = NULL WHERE id = ANY(given.ids);
+    CONTINUE WHEN given.since IS NULL;
+    UPDATE ledger_call c
+      SET ordinal = c.ordinal - (SELECT count(*) FROM unnest(given.ordinals) o WHERE o < c.ordinal)
+      WHERE c.key_id = given.key_id AND c.admitted_at >= given.since
+        AND c.ordinal > (SELECT min(o) FROM unnest(given.ordinals) o);
+    UPDATE ledger_key SET calls = calls - cardinality(given.ordinals) WHERE key_id = given.key_id;
   END LOOP;
 END
 $$;
+DROP FUNCTION IF EXISTS ledger_uncount(ledger_call, timestamptz);

@@ -14,15 +14,23 @@ import { type LedgerBillingDeps, makeLedgerBilling } from "../ledger-billing.ts"
 export const plainLedger = (
   database: Database,
   clock: Clock,
-  journal: Pick<LedgerBillingDeps, "journal" | "journalFirst"> = {},
+  {
+    maxSpare = 0,
+    maxInFlight = 2,
+    ...journal
+  }: Pick<LedgerBillingDeps, "journal" | "journalFirst"> & {
+    readonly maxSpare?: number
+    readonly maxInFlight?: number
+  } = {},
+  replica: string = randomUUID(),
 ) =>
   makeLedgerBilling({
     database,
     clock,
     log: fakeLog(),
     metrics: fakeMetrics(),
-    settings: { maxGathered: 128, maxInFlight: 2, maxWaiting: 1000 },
-    replica: randomUUID(),
+    settings: { maxGathered: 128, maxInFlight, maxWaiting: 1000, maxSpare },
+    replica,
     ...journal,
   })
 
