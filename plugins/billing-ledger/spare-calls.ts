@@ -17,6 +17,7 @@ import {
 } from "./reserve.ts"
 import {
   type AdmissionVerdict,
+  heldFor,
   type LedgerRequest,
   type LedgerSettlement,
   toRequest,
@@ -138,11 +139,11 @@ const makeUsed = (): Pick<SpareCalls, "spent" | "forget"> & {
     spent: (item) => {
       const [request, spare] = used.get(item.id) ?? []
       if (!request || !spare) return item
-      const held = toRequest({ ...request, holdMicros: spare.holdMicros }, 0).hold_micros
+      const heldMicros = heldFor(request, spare.holdMicros)
       return {
         ...item,
         account: spare.account,
-        spare: { id: spare.id, heldMicros: held, request: toRequest(request, 0) },
+        spare: { id: spare.id, heldMicros, request: toRequest(request, 0) },
       }
     },
     forget: (id) => void used.delete(id),

@@ -24,6 +24,12 @@ export type LedgerRequest = Omit<AdmitRequest, "counts"> & {
   readonly counts: AdmitRequest["counts"] | "spare"
 }
 
+/** What is held for a request of this kind: test keys and dry runs hold nothing. */
+export const heldFor = (
+  { caller, counts }: Pick<LedgerRequest, "caller" | "counts">,
+  holdMicros: bigint,
+): string => (caller.tenant.mode === "live" && counts !== "rpm" ? int8(holdMicros) : "0")
+
 /** An element of the array that `ledger_admit` takes (type `ledger_request`). */
 export const toRequest = (
   {
@@ -41,7 +47,6 @@ export const toRequest = (
   place: number,
 ) => {
   const { tenant, keyId, limits } = caller
-  const asksForMoney = tenant.mode === "live" && counts !== "rpm"
   return {
     place,
     id,
@@ -50,7 +55,7 @@ export const toRequest = (
     key_id: keyId ?? `session:${tenant.account}`,
     mode: tenant.mode,
     counts,
-    hold_micros: asksForMoney ? int8(holdMicros) : "0",
+    hold_micros: heldFor({ caller, counts }, holdMicros),
     endpoint,
     request_id: requestId,
     parent_id: parent ?? null,
