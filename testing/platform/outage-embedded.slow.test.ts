@@ -7,6 +7,7 @@ import { writeMoneyConfig } from "./money-config.ts"
 import {
   apiKey,
   chat,
+  chatsBegun,
   codeOf,
   costIdr,
   expectWhole,
@@ -28,14 +29,8 @@ useOutageFixture()
 it("the embedded server is killed: answers in flight arrive, and calls go on", async () => {
   const config = writeMoneyConfig(folder, { freeCreditIdr: 100_000 })
   const server = kept(await start(config, "embedded"))
-  const answers = Promise.all(
-    Array.from({ length: 10 }, (_, i) =>
-      post(server.url, "/v1/chat/completions", chat(150, i % 2 === 0)),
-    ),
-  )
   const database = embeddedIn(folder)
-  const open = "SELECT FROM ledger_call WHERE state = 'open'"
-  await vi.waitFor(async () => expect(await database.query(open)).toHaveLength(10), 30_000)
+  const { answers } = await chatsBegun(database, server.url, 10)
   // it may lose their holds, which are written without waiting for the disk
   process.kill(readPidFile(join(folder, "postgres"))!.pid, "SIGKILL")
   await untilWell(server.url)
@@ -56,16 +51,8 @@ it.skipIf(disk === undefined)(
     chmodSync(disk!, 0o711)
     const data = join(disk!, "data")
     const server = kept(await start(config, "embedded", data))
-    const answers = Promise.all(
-      Array.from({ length: 10 }, (_, i) =>
-        post(server.url, "/v1/chat/completions", chat(150, i % 2 === 0)),
-      ),
-    )
-    const open = "SELECT FROM ledger_call WHERE state = 'open'"
-    await vi.waitFor(
-      async () => expect(await embeddedIn(data).query(open)).toHaveLength(10),
-      30_000,
-    )
+    const database = embeddedIn(data)
+    const { answers } = await chatsBegun(database, server.url, 10)
     const filler = join(disk!, "filler")
     const fd = openSync(filler, "w")
     for (let size = 2 ** 20; size >= 1; size = size > 1 ? size / 4 : 0)
@@ -104,7 +91,8 @@ it.skipIf(disk === undefined)(
     rmSync(filler)
     await untilWell(server.url)
     await vi.waitFor(async () => expect((await readiness(server.url)).status).toBe("ready"), 20_000)
-    await vi.waitFor(async () => expect(await embeddedIn(data).query(open)).toHaveLength(0), 20_000)
+    const open = "SELECT FROM ledger_call WHERE state = 'open'"
+    await vi.waitFor(async () => expect(await database.query(open)).toHaveLength(0), 20_000)
     await sound(config, server.env)
   },
 )

@@ -66,16 +66,34 @@ export const start = (
     env: { RAKIT_API_KEY: apiKey },
   })
 
-/** Chats that take some seconds, half of them streams. Resolves when all have begun. */
-export const chatsInFlight = async (database: StoppableDatabase, url: string, n: number) => {
-  const chats = Array.from({ length: n }, (_, i) =>
-    post(url, "/v1/chat/completions", chat(150, i % 2 === 0)),
+/**
+ * Chats that take some seconds, half of them streams. Resolves when all have begun, and the calls
+ * that were admitted ahead of requests, which are open as well, are used or given back.
+ */
+export const chatsBegun = async (
+  database: Pick<StoppableDatabase, "query">,
+  url: string,
+  n: number,
+) => {
+  const answers = Promise.all(
+    Array.from({ length: n }, (_, i) => post(url, "/v1/chat/completions", chat(150, i % 2 === 0))),
   )
-  const open = "SELECT FROM ledger_call WHERE state = 'open'"
-  await vi.waitFor(async () => expect(await database.query(open)).toHaveLength(n), 30_000)
-  // holds are written without waiting for the disk
+  // a test that fails before it awaits them fails by its own error alone
+  answers.catch(() => {})
+  const isOld = "admitted_at < clock_timestamp() - interval '500 ms'"
+  const open = `SELECT ${isOld} AS old FROM ledger_call WHERE state = 'open'`
+  await vi.waitFor(
+    async () => expect(await database.query(open)).toEqual(Array(n).fill({ old: true })),
+    30_000,
+  )
+  return { answers }
+}
+
+/** As `chatsBegun`, with their holds on the disk, which are written without waiting for it. */
+export const chatsInFlight = async (database: StoppableDatabase, url: string, n: number) => {
+  const begun = await chatsBegun(database, url, n)
   await database.query("CHECKPOINT")
-  return { answers: Promise.all(chats) }
+  return begun
 }
 
 /** Whole answers, with what they cost. */
