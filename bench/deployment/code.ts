@@ -15,7 +15,9 @@ const builtMs = (): number =>
 /** The same rule as runtime/rakit.js: `dist/` is used only while no source is newer. */
 export const isCompiled: boolean =
   existsSync(join(root, "dist")) &&
-  ["core", "plugins", "runtime"].every((folder) => newestMs(join(root, folder)) <= builtMs())
+  ["core", "plugins", "runtime", "testing"].every(
+    (folder) => newestMs(join(root, folder)) <= builtMs(),
+  )
 
 export const codeInWords = isCompiled
   ? "compiled (dist/)"
