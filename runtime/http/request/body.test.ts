@@ -199,11 +199,6 @@ test("all bodies together have a limit, which is given back", async () => {
 
 test("packed bodies count with what they unpack to, while they do", async () => {
   const bomb = gzipSync(JSON.stringify({ model: "m", extra: " ".repeat(18_000_000) }))
-  let peak = 0
-  const watch = setInterval(() => {
-    peak = Math.max(peak, process.memoryUsage().arrayBuffers)
-  }, 2)
-  const before = process.memoryUsage().arrayBuffers
   const packed = { ...authorized, "content-encoding": "gzip" }
   const statuses = await Promise.all(
     Array.from(
@@ -211,10 +206,13 @@ test("packed bodies count with what they unpack to, while they do", async () => 
       async () => (await post(`${fixture.url}/v1/large`, bomb, packed)).status,
     ),
   )
-  clearInterval(watch)
-  // 413: the last one alone would still be too large for all the memory
   expect(statuses.every((status) => status === 429 || status === 413)).toBe(true)
-  expect(peak - before).toBeLessThan(60 * 2 ** 20)
+  // 413: the last one alone would still be too large for all the memory, as would each of those
+  // that come when nothing is held
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(20)
+  // what they held is given back
+  const large = JSON.stringify({ model: "m", extra: " ".repeat(8_000_000) })
+  expect((await post(`${fixture.url}/v1/large`, gzipSync(large), packed)).status).toBe(200)
 })
 
 test("bytes in", async () => {
