@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import pg from "pg"
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { type Platform, runCli, startPlatform } from "../platform.ts"
 import { openTestDatabase, type TestDatabase } from "../postgres.ts"
 import { writeMoneyConfig } from "./money-config.ts"
@@ -81,13 +81,6 @@ const standing = async (database: TestDatabase) => {
   return rows[0] as { balance: string; held: string; open: number; slots: number }
 }
 
-/** Calls that were admitted ahead of requests, and not used, hold their part for a moment more. */
-const untilStanding = (
-  database: TestDatabase,
-  expected: Awaited<ReturnType<typeof standing>>,
-): Promise<void> =>
-  vi.waitFor(async () => expect(await standing(database)).toEqual(expected), 10_000)
-
 /** 1,000 calls at once, spread over the servers. */
 const storm = (servers: readonly Platform[]) =>
   Promise.all(Array.from({ length: 1000 }, (_, i) => ask(servers[i % servers.length]!)))
@@ -110,7 +103,7 @@ describe("1,000 parallel calls on a balance that covers 100", () => {
       startPlatform({ config, database: new URL(database.url), env: { RAKIT_API_KEY: apiKey } })
     const servers = (await Promise.all([start(), start(), start()])).map(kept)
     expect(countOf(await storm(servers))).toEqual({ paid: 100, refused: 900 })
-    await untilStanding(database, { balance: "0", held: "0", open: 0, slots: 0 })
+    expect(await standing(database)).toEqual({ balance: "0", held: "0", open: 0, slots: 0 })
     expect(await verify(config, servers[0]!.env)).toEqual({ code: 0, faults: [] })
   }, 120_000)
 
@@ -136,7 +129,7 @@ describe("1,000 parallel calls on a balance that covers 100", () => {
     expect(paid + refused).toBe(300)
     expect(refused).toBeGreaterThan(0)
     const spentMicros = outcomes.reduce((sum, { costIdr }) => sum + Math.round(costIdr * 1e6), 0)
-    await untilStanding(database, {
+    expect(await standing(database)).toEqual({
       balance: String(20_000_000 - spentMicros),
       held: "0",
       open: 0,
