@@ -4,6 +4,7 @@ import {
   type Clock,
   type Database,
   defaultLimits,
+  type Limits,
   type Settlement,
   uuidV7,
 } from "../../../core/index.ts"
@@ -53,6 +54,14 @@ export const plainCall = (
   requestId: "r",
   holdMicros,
   counts: "all",
+})
+
+export const withLimits = (
+  { caller, ...request }: AdmitRequest,
+  limits: Partial<Limits>,
+): AdmitRequest => ({
+  ...request,
+  caller: { ...caller, limits: { ...caller.limits, ...limits } },
 })
 
 /** The settlement of a call whose usage is of no interest. */

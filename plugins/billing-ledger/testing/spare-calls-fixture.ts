@@ -4,7 +4,7 @@ import type { AdmitRequest, Limits } from "../../../core/index.ts"
 import { fakeClock } from "../../../testing/index.ts"
 import { makeSpareCalls } from "../spare-calls.ts"
 import type { AdmissionVerdict, LedgerRequest } from "../statement-values.ts"
-import { plainCall } from "./plain-ledger.ts"
+import { plainCall, withLimits } from "./plain-ledger.ts"
 
 /** Spare calls of a database that answers when a test says so. */
 export const openFixture = (most = 64) => {
@@ -40,10 +40,8 @@ export const openFixture = (most = 64) => {
       clock.advance(ms)
       vi.advanceTimersByTime(ms)
     },
-    call: (holdMicros = 0n, limits: Partial<Limits> = {}, account = "a"): AdmitRequest => {
-      const call = plainCall(account, clock, holdMicros)
-      return { ...call, caller: { ...call.caller, limits: { ...call.caller.limits, ...limits } } }
-    },
+    call: (holdMicros = 0n, limits: Partial<Limits> = {}, account = "a"): AdmitRequest =>
+      withLimits(plainCall(account, clock, holdMicros), limits),
   }
 }
 

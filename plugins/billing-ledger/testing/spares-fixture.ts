@@ -4,7 +4,7 @@ import type { AdmitRequest, Database, Limits } from "../../../core/index.ts"
 import type { LedgerBilling } from "../ledger-billing.ts"
 import { verifyLedger } from "../proof/verify.ts"
 import { account, call, clock, run, test } from "./account-fixture.ts"
-import { plainLedger } from "./plain-ledger.ts"
+import { plainLedger, withLimits } from "./plain-ledger.ts"
 
 /** A server that admits calls ahead, with one statement at once, as by default. */
 export const spareLedger = (database: Database = test.database) =>
@@ -30,13 +30,8 @@ export const faults = async () => {
   return (await run(verifyLedger(test.database, { now, leaseMs: 30_000, sweepMs: 10_000 }))).faults
 }
 
-export const limited = (holdMicros: bigint, limits: Partial<Limits> = {}): AdmitRequest => {
-  const request = call(holdMicros)
-  return {
-    ...request,
-    caller: { ...request.caller, limits: { ...request.caller.limits, ...limits } },
-  }
-}
+export const limited = (holdMicros: bigint, limits: Partial<Limits> = {}): AdmitRequest =>
+  withLimits(call(holdMicros), limits)
 export const reasonOf = (request: AdmitRequest, billing: LedgerBilling) =>
   run(
     billing.admit(request).pipe(
