@@ -31,6 +31,12 @@ describe("the text around a hit", () => {
     ])
   })
 
+  it("has what an earlier chunk with the same begin shares with the hit once", () => {
+    const all = Array.from("one two")
+    const hit = { ...chunkOf(all, 1, 0, 7), neighbours: [chunkOf(all, 0, 0, 3)] }
+    expect(surroundings(hit)).toEqual([{ text: "one two", isHit: true }])
+  })
+
   it("is the document's, whatever its characters and overlaps", () => {
     const characters = fc.string({ unit: "grapheme", minLength: 30, maxLength: 60 })
     fc.assert(

@@ -11,10 +11,11 @@ const gapOf = (length) => (length <= 0 ? "" : length === 1 ? " " : "\n\n")
 
 /** Chunks overlap: each gives what the ones before it and the hit, which is kept whole, have not. */
 const joined = (chunks, hit) => {
+  const hitAt = chunks.indexOf(hit)
   let end = chunks[0].start
   return chunks.flatMap((chunk, at) => {
     const isHit = chunk === hit
-    const last = chunk.start < hit.start ? Math.min(chunk.end, hit.start) : chunk.end
+    const last = at < hitAt ? Math.min(chunk.end, hit.start) : chunk.end
     const from = Math.max(isHit ? chunk.start : end, chunk.start)
     const gap = { text: gapOf(from - end), isHit: false, ...pageOf(chunks[at - 1] ?? chunk) }
     const text = characters(chunk.text).slice(from - chunk.start, Math.max(0, last - chunk.start))
