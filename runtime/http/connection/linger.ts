@@ -37,4 +37,6 @@ export const endAfterDiscarding = ({ req, res }: Exchange, lingerMs: number): vo
     req.pause()
     setImmediate(() => req.resume())
   })
+  // who read a part of it has paused it
+  req.resume()
 }
