@@ -54,6 +54,11 @@ describe("a GGUF file is refused with the reason", () => {
       metadata({ "llama.expert_count": 8 }),
       /mixture of 8 experts, which this backend runs of Qwen3 only/,
     ],
+    [
+      "that rotates a part of its dimensions",
+      metadata({ "llama.rope.dimension_count": 4 }),
+      /it rotates a part of its dimensions, which this backend can't do/,
+    ],
     ["that is a part", metadata({ "split.count": 3 }), /it is one of 3 parts\. Join them/],
     [
       "with a tensor of an unknown type",

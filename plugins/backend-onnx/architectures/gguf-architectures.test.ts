@@ -27,6 +27,7 @@ import {
 } from "../testing/gguf-of-folder.ts"
 import { type GgufContent, writeGguf } from "../testing/gguf-writer.ts"
 import { folderConfig } from "./folder-config.ts"
+import { rotationsOf } from "./rotary.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-gguf-architectures-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -211,6 +212,7 @@ const superBlocks = (name: string, twin: boolean): string => {
     heads: 8,
     kvHeads: 2,
     headSize,
+    rotary: [{ rotations: rotationsOf(10_000, headSize) }],
   }
   // scales of about 2^-13: with factors up to 63 and levels up to 15 or 31 weights are as large as
   // usual; minimums so that they are around zero

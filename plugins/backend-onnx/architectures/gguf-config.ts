@@ -49,10 +49,17 @@ const longAfterIn = (file: GgufFile, key: Key): number | undefined => {
   )
 }
 
-const wholeRotary = (file: GgufFile, key: Key, headSize: number): Rotary => {
+const wholeRotary = (
+  file: GgufFile,
+  key: Key,
+  architecture: Architecture,
+  headSize: number,
+): Rotary => {
   const { metadata } = file.header
   const dimensions = countOr(metadata, key("rope.dimension_count"), headSize, headSize)
   if (dimensions % 2) throw new Damaged(`it rotates ${dimensions} dimensions, an odd number`)
+  if (dimensions !== headSize && architecture !== "phi3")
+    throw new Unsupported("it rotates a part of its dimensions, which this backend can't do")
   const plain = rotationsOf(numberOr(metadata, key("rope.freq_base"), 10_000), dimensions)
   const by = (name: string) => slowedBy(plain, vectorOf(file, name, plain.length), name)
   if (file.has(longTensors.long))
@@ -103,7 +110,7 @@ const rotaryIn = (
   headSize: number,
 ): readonly (Rotary | undefined)[] => {
   const { localBase, unrotatedEvery } = families[architecture]
-  const whole = wholeRotary(file, key, headSize)
+  const whole = wholeRotary(file, key, architecture, headSize)
   if (localBase === undefined)
     return kinds.map((_, layer) =>
       unrotatedEvery !== undefined && isNth(unrotatedEvery, layer) ? undefined : whole,
