@@ -15,6 +15,7 @@ import {
   walkerOf,
 } from "../testing/fixtures.ts"
 import { u64 } from "../testing/gguf-writer.ts"
+import { openModelSource } from "./model-source.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-architectures-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -95,6 +96,30 @@ describe.each(["int8", "int4", "fp16"] as const)("%s stays close", (precision) =
     // a graph that was built in another precision would be closer
     expect(error).toBeGreaterThan(precision === "fp16" ? 1e-5 : 1e-4)
     await session.close()
+  })
+})
+
+describe("what a folder's switches say of its tensors", () => {
+  test("a head of its own is used, though the file says that it is tied", async () => {
+    const { ids } = expectedOf("qwen3")
+    const { session } = await open(changed("qwen3", { tie_word_embeddings: true }), "fp32")
+    for (const [i, logits] of (await logitsIn(session, ids, [ids.length])).entries())
+      expect(largestGap(logits, expectedLogits("qwen3")[i]!)).toBeLessThan(2e-4)
+    await session.close()
+  })
+
+  test("a head that repeats the embedding is tied", () => {
+    const folder = changed("llama", {})
+    const path = join(folder, "model.safetensors")
+    const bytes = readFileSync(path)
+    const end = 8 + Number(bytes.readBigUInt64LE())
+    const entries = JSON.parse(bytes.subarray(8, end).toString("utf8"))
+    entries["lm_head.weight"] = entries["model.embed_tokens.weight"]
+    const head = Buffer.from(JSON.stringify(entries))
+    writeFileSync(path, Buffer.concat([u64(head.length), head, bytes.subarray(end)]))
+    const source = openModelSource(folder)
+    expect(source.config.tiedHead).toBe(true)
+    source.close()
   })
 })
 

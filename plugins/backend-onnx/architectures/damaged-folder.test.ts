@@ -123,6 +123,20 @@ describe("a folder is refused with the reason", () => {
       /'model.layers.1.self_attn.k_proj.bias' is missing/,
     ],
     [
+      "with a bias, while its configuration says that there is none",
+      "llama",
+      safetensors((entries) => {
+        entries["model.layers.0.self_attn.o_proj.bias"] = entries["model.norm.weight"]!
+      }),
+      /has the tensor 'model.layers.0.self_attn.o_proj.bias', which a llama of 2 layers has no/,
+    ],
+    [
+      "without a bias that its configuration says it has",
+      "llama",
+      config({ mlp_bias: true }),
+      /'model.layers.0.mlp.gate_proj.bias' is missing/,
+    ],
+    [
       "without a tensor",
       "qwen2",
       safetensors((entries) => delete entries[up]),

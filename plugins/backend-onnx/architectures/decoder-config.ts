@@ -73,6 +73,11 @@ export interface DecoderConfig extends DecoderShape {
   readonly windows: readonly (number | undefined)[]
   /** The output head is the embedding table (tied weights). */
   readonly tiedHead: boolean
+  /** Whether products have biases; undefined: those that are in the file. */
+  readonly biases?: {
+    readonly attention: boolean | undefined
+    readonly feedForward: boolean | undefined
+  }
   /** Queries and keys are normalized head by head (QK norm, Qwen3). */
   readonly headNorms: boolean
   /** The outputs of attention and feed-forward are normalized, too (Gemma). */

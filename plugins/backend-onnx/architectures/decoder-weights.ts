@@ -105,7 +105,9 @@ export class DecoderWeights {
       const parts = matricesIn(config, layer)
       for (const part of [...parts, ...this.norms()])
         known.add(`${names.layer(layer)}${names.parts[part]}.weight`)
-      for (const part of parts) known.add(`${names.layer(layer)}${names.parts[part]}.bias`)
+      for (const part of parts)
+        if (this.hasBias(part) !== false)
+          known.add(`${names.layer(layer)}${names.parts[part]}.bias`)
       if (parts === layerMatrices) continue
       known.add(`${names.layer(layer)}${names.router}.weight`)
       for (let expert = 0; expert < config.experts!.count; expert++)
@@ -122,6 +124,13 @@ export class DecoderWeights {
   private shuffledHeads(part: LayerMatrix): number | undefined {
     if (!this.pairsAreNeighbours) return undefined
     return { q: this.config.heads, k: this.config.kvHeads }[part as "q" | "k"]
+  }
+
+  /** Undefined: it may have one. */
+  private hasBias(part: LayerMatrix): boolean | undefined {
+    if (this.config.architecture === "qwen2" && ["q", "k", "v"].includes(part)) return true
+    const { attention, feedForward } = this.config.biases ?? {}
+    return ["q", "k", "v", "out"].includes(part) ? attention : feedForward
   }
 
   private stem(layer: number, part: LayerMatrix | LayerNorm): string {
@@ -178,8 +187,7 @@ export class DecoderWeights {
    */
   bias(layer: number, parts: readonly LayerMatrix[]): Float32Array | undefined {
     const names = parts.map((part) => `${this.stem(layer, part)}.bias`)
-    const required = this.config.architecture === "qwen2" && parts.includes("q")
-    if (required) for (const name of names) this.source.tensor(name)
+    for (const [i, name] of names.entries()) if (this.hasBias(parts[i]!)) this.source.tensor(name)
     if (!names.some((name) => this.source.has(name))) return undefined
     const values = parts.map((part, i) => this.biasOf(part, names[i]!))
     const all = new Float32Array(values.reduce((sum, value) => sum + value.length, 0))

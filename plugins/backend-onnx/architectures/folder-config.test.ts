@@ -97,3 +97,62 @@ test("SmolLM3 rotates no fourth layer, or those that its file lists", () => {
   expect(rotated({ no_rope_layers: [0, 1, 1, 1] })).toEqual([false, true, true, true])
   expect(() => rotated({ no_rope_layers: [1] })).toThrow(/'no_rope_layers' is not a list of 4/)
 })
+
+describe("what a decoder of Qwen2-VL leaves out is not what other Qwen2 leave out", () => {
+  const sizes = { hidden_size: 64, intermediate_size: 128, num_hidden_layers: 2, vocab_size: 300 }
+  const config = (change: Readonly<Record<string, unknown>>) => {
+    const own = { ...sizes, num_attention_heads: 16, head_dim: 16, ...change }
+    const scaling = { rope_scaling: { type: "mrope", mrope_section: [2, 3, 3] } }
+    writeFileSync(
+      join(folder, "config.json"),
+      JSON.stringify({ model_type: "qwen2_vl", ...own, ...scaling }),
+    )
+    return folderConfig(folder)
+  }
+
+  test("keys, norms and the rotary base", () => {
+    const { kvHeads, normEpsilon, rotary } = config({})
+    expect([kvHeads, normEpsilon]).toEqual([8, 1e-5])
+    expect(rotary).toEqual(config({ rope_theta: 1_000_000 }).rotary)
+    expect(rotary).not.toEqual(config({ rope_theta: 10_000 }).rotary)
+    expect(config({ num_key_value_heads: 4, rms_norm_eps: 1e-6 })).toMatchObject({
+      kvHeads: 4,
+      normEpsilon: 1e-6,
+    })
+  })
+
+  test("the first layer that slides is the eightieth", () => {
+    expect(config({ use_sliding_window: true, sliding_window: 8 }).windows).toEqual([
+      undefined,
+      undefined,
+    ])
+  })
+})
+
+test("of two places of Phi's original window the model's own counts", () => {
+  const scaling = (original: number | undefined) => ({
+    rope_scaling: {
+      type: "longrope",
+      short_factor: new Array(4).fill(1),
+      long_factor: new Array(4).fill(2),
+      original_max_position_embeddings: original,
+    },
+  })
+  const read64 = (original: number | undefined) =>
+    read("phi3", { original_max_position_embeddings: 64, ...scaling(original) })
+  expect(read64(32).longAfter).toBe(64)
+  expect(read64(32)).toEqual(read64(undefined))
+})
+
+test.each(["qwen2", "qwen3", "smollm3"])(
+  "%s slides in no layer while its switch is off",
+  (name) => {
+    const layers = { num_hidden_layers: 2, no_rope_layers: undefined, sliding_window: 8 }
+    const kinds = ["sliding_attention", "full_attention"]
+    const on = { ...layers, layer_types: kinds, use_sliding_window: true }
+    expect(read(name, on).windows).toEqual([8, undefined])
+    expect(() => read(name, { ...on, use_sliding_window: false })).toThrow(
+      /layer 0 slides, and 'use_sliding_window' is not true/,
+    )
+  },
+)

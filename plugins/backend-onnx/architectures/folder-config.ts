@@ -77,8 +77,19 @@ const qwenSizes: Metadata = new Map<string, MetadataValue>([
   ["vocab_size", 151_936],
 ])
 
+/** What the decoders of Qwen2-VL leave out, which is not what other Qwen2 do. */
+const gridDefaults: Metadata = new Map<string, MetadataValue>([
+  ["num_key_value_heads", 8],
+  ["rope_theta", 1_000_000],
+  ["rms_norm_eps", 1e-5],
+  ["max_window_layers", 80],
+])
+
 /** The part of a config.json that is the decoder's. */
-export const decoderPart = (whole: Metadata): Metadata => {
+export const decoderPart = (whole: Metadata): Metadata =>
+  new Map([...(readsGrids(whole) ? gridDefaults : []), ...namedPart(whole)])
+
+const namedPart = (whole: Metadata): Metadata => {
   if (!present(whole, "text_config")) return whole
   const part = objectAt(whole, "text_config")
   if (readsSounds(whole)) return new Map([...qwenSizes, ...part])
@@ -112,13 +123,27 @@ const refuseOthers = (json: Metadata, architecture: Architecture): void => {
     throw new Unsupported("it rotates a part of its dimensions, which this backend can't do")
 }
 
+/** The keys that say whether products have biases. */
+const biasKeys: Readonly<
+  Partial<Record<Architecture, { readonly attention: string; readonly feedForward?: string }>>
+> = {
+  llama: { attention: "attention_bias", feedForward: "mlp_bias" },
+  smollm3: { attention: "attention_bias", feedForward: "mlp_bias" },
+  qwen3: { attention: "attention_bias" },
+  qwen3moe: { attention: "attention_bias" },
+  gemma3: { attention: "attention_bias" },
+}
+
 /** Architectures whose sliding window is enabled with a switch. */
 const switched: ReadonlySet<Architecture> = new Set(["qwen2", "qwen3", "qwen3moe", "smollm3"])
+
+const maySlide = (json: Metadata, architecture: Architecture): boolean =>
+  !switched.has(architecture) || json.get("use_sliding_window") === true
 
 /** The sliding window: null is none, absent is the architecture's default. */
 const windowIn = (json: Metadata, architecture: Architecture): number | undefined => {
   if (architecture === "llama") return undefined
-  if (switched.has(architecture) && json.get("use_sliding_window") !== true) return undefined
+  if (!maySlide(json, architecture)) return undefined
   if (!json.has("sliding_window")) return defaults[architecture].window
   return present(json, "sliding_window")
     ? countIn(json, "sliding_window", limits.contextTokens)
@@ -157,6 +182,8 @@ const kindsIn = (
   return kinds.map((kind: unknown, layer) => {
     if (kind !== "sliding_attention" && kind !== "full_attention")
       throw new Unsupported(`layer ${layer} is of the kind '${kind}', which this backend can't run`)
+    if (kind === "sliding_attention" && json.has("layer_types") && !maySlide(json, architecture))
+      throw new Unsupported(`layer ${layer} slides, and 'use_sliding_window' is not true`)
     return kind
   })
 }
@@ -186,6 +213,16 @@ const expertsIn = (
       (_, layer) => isNth(every, layer) && !dense.includes(layer),
     ),
   }
+}
+
+/** By the switches of the architectures that have them; an absent one is left to the file. */
+const biasesIn = (json: Metadata, architecture: Architecture): DecoderConfig["biases"] => {
+  const { attention, feedForward } = biasKeys[architecture] ?? {}
+  const switchOf = (key: string | undefined) => {
+    const value: unknown = key === undefined ? undefined : json.get(key)
+    return typeof value === "boolean" ? value : undefined
+  }
+  return { attention: switchOf(attention), feedForward: switchOf(feedForward) }
 }
 
 const attentionScaleIn = (json: Metadata, architecture: Architecture, headSize: number): number => {
@@ -242,6 +279,7 @@ export const decoderConfig = (whole: Metadata): DecoderConfig => {
     ),
     windows: kinds.map((kind) => (kind === "sliding_attention" ? window : undefined)),
     tiedHead: (json.get("tie_word_embeddings") ?? known.tiedHead) === true,
+    biases: biasesIn(json, architecture),
     attentionScale: attentionScaleIn(json, architecture, headSize),
     ...familyParts(architecture, width),
   })

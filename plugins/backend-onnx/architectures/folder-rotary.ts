@@ -81,7 +81,8 @@ export const longAfterIn = (json: Metadata): number | undefined => {
   const scaling = scalingIn(json)
   if (!longTypes.includes(scaling.get("rope_type") ?? scaling.get("type"))) return undefined
   const key = "original_max_position_embeddings"
-  return countIn(present(scaling, key) ? scaling : json, key, limits.contextTokens)
+  // where both have it, that of the model counts, as in transformers
+  return countIn(present(json, key) ? json : scaling, key, limits.contextTokens)
 }
 
 /** The pairs of a head that turn by time, by row and by column. */

@@ -14,7 +14,7 @@ import type { DecoderConfig } from "./decoder-config.ts"
 import { DecoderWeights } from "./decoder-weights.ts"
 import { configFile, folderConfig } from "./folder-config.ts"
 import { ggufConfig } from "./gguf-config.ts"
-import { folderNames, ggufNames } from "./tensor-names.ts"
+import { folderNames, ggufNames, type TensorNames } from "./tensor-names.ts"
 
 /** The open files of a decoder: what its graph is built from. */
 export interface ModelSource {
@@ -75,21 +75,44 @@ const openFile = (path: string): ModelSource => {
   })
 }
 
+/** So many rows are compared at once. */
+const rowsAtOnce = 1024
+
+/**
+ * Whether the head is the embedding: checkpoints whose head was trained may still say that it is
+ * tied, and transformers then takes what is stored.
+ */
+const isTied = (source: TensorSource, { embedding, head }: TensorNames): boolean => {
+  if (!source.has(`${head}.weight`)) return true
+  const [one, other] = [source.tensor(`${embedding}.weight`), source.tensor(`${head}.weight`)]
+  if (one.type !== other.type || one.rows !== other.rows || one.columns !== other.columns)
+    return false
+  for (let row = 0; row < one.rows; row += rowsAtOnce) {
+    const count = Math.min(rowsAtOnce, one.rows - row)
+    if (!source.rows(one, row, count).equals(source.rows(other, row, count))) return false
+  }
+  return true
+}
+
 const openFolder = (path: string): ModelSource => {
-  const config = folderConfig(path)
+  const named = folderConfig(path)
   const source = openSafetensorsFolder(path)
-  return opened(source, () => ({
-    config,
-    weights: new DecoderWeights(source, folderNames(config.architecture, source), config, false),
-    language: folderLanguage(path, config.vocabulary),
-    contents: (known, progress) =>
-      readAll(
-        [configFile, ...languageFiles, ...weightFilesIn(path)].map((name) => join(path, name)),
-        known,
-        progress,
-      ),
-    close: () => source.close(),
-  }))
+  return opened(source, () => {
+    const names = folderNames(named.architecture, source)
+    const config = { ...named, tiedHead: named.tiedHead && isTied(source, names) }
+    return {
+      config,
+      weights: new DecoderWeights(source, names, config, false),
+      language: folderLanguage(path, config.vocabulary),
+      contents: (known, progress) =>
+        readAll(
+          [configFile, ...languageFiles, ...weightFilesIn(path)].map((name) => join(path, name)),
+          known,
+          progress,
+        ),
+      close: () => source.close(),
+    }
+  })
 }
 
 /**
