@@ -26,6 +26,18 @@ it("leaves out of the request how its answer is delivered, and the seed", () => 
   expect(requestEvidence({ ...body, adapter: "legal" }, entry("/")).request).not.toBe(request)
 })
 
+it("takes a null for absent, but in a schema, where it is a value", () => {
+  const { request } = requestEvidence(body, entry("/"))
+  const spelt = { stop: null, messages: [{ role: "user", content: "Halo", name: null }] }
+  expect(requestEvidence({ ...body, ...spelt } as never, entry("/")).request).toBe(request)
+  const format = (schema: Readonly<Record<string, unknown>>) =>
+    requestEvidence(
+      { ...body, response_format: { type: "json_schema", json_schema: { name: "s", schema } } },
+      entry("/"),
+    ).request
+  expect(format({ const: null })).not.toBe(format({}))
+})
+
 it("digests the JSON with sorted keys, without what is undefined", () => {
   const { request } = requestEvidence({ user: undefined, ...body, n: 2 } as never, entry("/srv/a"))
   const text = '{"messages":[{"content":"Halo","role":"user"}],"model":"m","n":2}'

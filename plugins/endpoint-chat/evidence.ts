@@ -35,12 +35,19 @@ const configDigest = (entry: ModelEntry): string => {
   return digest
 }
 
+/** A null is as if absent, in a request and in its messages; inside of a schema it is a value. */
+const withoutNulls = (value: object): object =>
+  Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null))
+
 /**
  * The seed, which the receipt names, and how an answer is delivered don't belong to the digest; the
  * files of model and adapters, wherever they come from, have one of their own.
  */
 export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
-  request: digestOf(without(body, ["stream", "stream_options", "seed"])),
+  request: digestOf({
+    ...withoutNulls(without(body, ["stream", "stream_options", "seed"])),
+    messages: body.messages.map(withoutNulls),
+  }),
   config: configDigest(entry),
 })
 
