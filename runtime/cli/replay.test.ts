@@ -82,6 +82,22 @@ it("says what of the signature was checked", async () => {
   expect(JSON.parse(String(json))).toMatchObject({ signature: "valid" })
 })
 
+it("reads a request that begins with a byte-order mark", async () => {
+  expect(await replayed({ jws: jws(receipt) }, "\uFEFF{}", jwks)).toEqual([
+    2,
+    "not replayable: the receipt names no answer\n",
+  ])
+})
+
+it.each([
+  [{ answer: null }, "the receipt names no answer"],
+  [{ answer: 5 }, "the receipt names no answer"],
+  [{ answer: "sha256:0", seed: null }, "the receipt's seed is no number"],
+])("of the evidence %j nothing is run again", async (evidence, why) => {
+  const damaged = { jws: jws({ endpoint: "chat.completions", evidence }) }
+  expect(await replayed(damaged, {}, jwks)).toEqual([2, `not replayable: ${why}\n`])
+})
+
 it.each([
   ["a receipt that is null", null, {}, jwks, /receipt\.json: it is no JSON object/],
   ["a JWS of nothing", { jws: "a.b" }, {}, jwks, /receipt\.json: it is no receipt/],

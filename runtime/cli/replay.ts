@@ -38,7 +38,8 @@ const isObject = (value: unknown): value is Fields =>
 const readJson = (file: string): Fields => {
   let value: unknown
   try {
-    value = JSON.parse(readFileSync(file, "utf8"))
+    // a body may begin with a byte-order mark, as the server takes it
+    value = JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""))
   } catch (cause) {
     throw new Error(`${file}: it can't be read as JSON (${(cause as Error).message})`)
   }
@@ -173,8 +174,10 @@ const isRandom = ({ endpoint }: Receipt, { seed }: Fields): boolean =>
 const report = (receipt: Receipt, request: Fields, configFile: string) =>
   Effect.gen(function* () {
     const { evidence } = receipt
-    if (evidence.answer === undefined)
+    if (typeof evidence.answer !== "string")
       return notComparable(["not replayable: the receipt names no answer"])
+    if (evidence.seed !== undefined && typeof evidence.seed !== "number")
+      return notComparable(["not replayable: the receipt's seed is no number"])
     if (request.seed != null && !isRandom(receipt, request) && request.seed !== evidence.seed)
       return notComparable(
         [
