@@ -154,7 +154,7 @@ const noAdapter = "none"
 
 const checkAdapters = (placed: PlacedModel, models: readonly PlacedModel[]): readonly Problem[] => {
   const { id, task, adapters } = placed.model
-  if (task === "rerank" && adapters.length > 0) {
+  if ((task === "rerank" || task === "transcribe") && adapters.length > 0) {
     const message = `the model '${id}' has the task '${task}', and only chat, embed and image models take adapters`
     return [{ ...problemOf(placed, ["adapters"], message), fix: "remove the adapters." }]
   }

@@ -198,9 +198,10 @@ it("refuses an adapter without its model, one that is there twice, and wrong fie
 it("refuses adapters of models for other tasks, and names that are given twice", async () => {
   const legal = { id: "legal", sources: [{ url: "file:legal/" }] }
   const refused = (...models: readonly object[]) => assembled("", JSON.stringify(models))
-  await expect(refused(offer("own", { task: "rerank", adapters: [legal] }))).rejects.toThrow(
-    /adapters: .*'own' has the task 'rerank', and only chat, embed and image models take adapters/,
-  )
+  for (const task of ["rerank", "transcribe"])
+    await expect(refused(offer("own", { task, adapters: [legal] }))).rejects.toThrow(
+      `adapters: the model 'own' has the task '${task}', and only chat, embed and image models take adapters`,
+    )
   await expect(refused(offer("own", { task: "image", adapters: [legal, legal] }))).rejects.toThrow(
     /adapters\[1\]\.id: the name 'own:legal' is given twice/,
   )
