@@ -124,6 +124,7 @@ describe("a chat model with a speech model beside it", () => {
   it("takes no sounds where the entry takes texts only", async () => {
     const model = await open({ modalities: ["text"] })
     expect(model.modalities).toEqual(["text"])
+    expect(model.parts).toBeUndefined()
     const error = await failureOf(model.task.plan(asked(heard(1), question), context()))
     expect(error).toMatchObject({ code: "unsupported_parameter" })
   })

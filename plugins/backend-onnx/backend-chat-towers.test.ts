@@ -172,7 +172,11 @@ describe("a tower in a folder of its own, beside a decoder that knows no images"
     const blind = { ...entry, modalities: ["text"] }
     expect(await Effect.runPromise(describe_(blind))).toMatchObject({ modalities: ["text"] })
     const opened = await backend.open("chat", path(), blind)
-    expect(opened).toMatchObject({ modalities: ["text"], parts: ["vision"] })
+    expect(opened).toMatchObject({ modalities: ["text"], adapters: [] })
+    expect(opened.parts).toBeUndefined()
+    const deaf = { ...entry, adapters: [...entry.adapters, { id: "hearing", path: folder }] }
+    const seeing = await backend.open("chat", path(), { ...deaf, modalities: ["text", "image"] })
+    expect(seeing.parts).toEqual(["vision"])
   })
 
   it("is refused where it is no tower, or of another decoder", async () => {

@@ -58,9 +58,9 @@ test("a model with a tower says so, and its space names both weights", async () 
   expect(await describeAt(text)).toMatchObject({ modalities: ["text"] })
   const textOnly = { adapters, modalities: ["text"] }
   expect(await describeAt(text, textOnly)).toMatchObject({ modalities: ["text"] })
-  // its tower is not opened
-  const { modalities, embeddingSpace } = await fixture.open("embed", text, textOnly)
-  expect([modalities, embeddingSpace]).toEqual([["text"], alone.embeddingSpace])
+  // its tower is not opened, nor said to be
+  const { modalities, embeddingSpace, adapters: open } = await fixture.open("embed", text, textOnly)
+  expect([modalities, embeddingSpace, open]).toEqual([["text"], alone.embeddingSpace, []])
 })
 
 test("a model with both towers takes images by itself", async () => {

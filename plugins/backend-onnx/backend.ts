@@ -60,7 +60,9 @@ const openChat: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, request
   const hears = listens || dictationPath(request) !== undefined
   const { thinks, advisedTemperature } = model.engine.info
   const capabilities = chatCapabilities(thinks, deps.settings, sees)
-  const parts = Object.entries({ vision, hearing }).flatMap(([part, path]) => (path ? [part] : []))
+  // a part that was given and not opened is left out, so that the entry is refused
+  const opened = { vision: sees && vision, hearing: hears && hearing }
+  const parts = Object.entries(opened).flatMap(([part, path]) => (path ? [part] : []))
   return {
     ...shape,
     ...model.open,
@@ -106,7 +108,8 @@ const openEmbed: OpenEntry = Effect.fnUntraced(function* (deps, engineOf, reques
     task,
     contextTokens,
     modalities: vision ? ["text", "image"] : ["text"],
-    adapters: request.adapters?.map((own) => own.id) ?? [],
+    // without a tower none was opened, and the entry that has them is refused
+    adapters: vision ? (request.adapters ?? []).map((own) => own.id) : [],
     embeddingSpace: `${space ?? name}-${weights}-${spaceDimensions}${map}`,
     embeddingWidth: exactPrefix(width, spaceDimensions, map === mapVersion(true)),
     stats: () => ({ restarts: sum(encoderPool.stats().restarts, vision?.stats().restarts) }),

@@ -40,7 +40,7 @@ beforeAll(async () => {
       plugins: { ...plugins, "backend-onnx": { threads: 1 } },
       models: [
         { ...model, id: "svc-embed", modalities: ["text", "image"] },
-        { ...model, id: "svc-words" },
+        { ...model, id: "svc-words", adapters: [] },
       ],
     }),
   )
