@@ -2,6 +2,7 @@ import { join } from "node:path"
 import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
+import { isOn, objectAt } from "./folder-json.ts"
 
 export const peftConfigFile = "adapter_config.json"
 
@@ -83,7 +84,7 @@ const refuse = (json: Metadata): void => {
 
 /** Numbers by module; a key is a module's name, or the end of one. */
 const patternIn = (json: Metadata, key: string): readonly (readonly [string, number])[] => {
-  const entries = Object.entries((json.get(key) ?? {}) as Readonly<Record<string, unknown>>)
+  const entries: readonly (readonly [string, unknown])[] = [...objectAt(json, key)]
   return entries.map(([name, value]) => {
     if (!/^[\w.]+$/.test(name))
       throw new Unsupported(`its ${key} names modules by the expression '${name}'`)
@@ -110,7 +111,7 @@ export const scalesIn = (
   const r = countIn(json, "r", 2 ** 20)
   const alpha = numberIn(json, "lora_alpha")
   const [ranks, alphas] = [patternIn(json, "rank_pattern"), patternIn(json, "alpha_pattern")]
-  const root = json.get("use_rslora") === true
+  const root = isOn(json, "use_rslora", false)
   return (stem, rank) => {
     const promised = chosen(ranks, stem) ?? r
     if (rank !== promised)

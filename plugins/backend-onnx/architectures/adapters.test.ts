@@ -150,10 +150,24 @@ describe("refuses at load, by name", () => {
       return [{ id: "a", path }]
     }
     const sizes = { headSize: 8, alpha: 8 }
+    ["ranks that are no map", { rank_pattern: [3] }, /: 'rank_pattern' is not an object/],
+    ["alphas that are no map", { alpha_pattern: 5 }, /: 'alpha_pattern' is not an object/],
+    ["an alpha that is a text", { lora_alpha: "16" }, /: 'lora_alpha' is not a number/],
+    ["a flag that is a text", { use_rslora: "true" }, /: 'use_rslora' is not true or false/],
+    ["a flag that is a number", { use_rslora: 1 }, /: 'use_rslora' is not true or false/],
     await expect(
       open(gguf("rename.gguf", { ...sizes, rename: (n) => n.replace("blk.1.", "blk.2.") })),
     ).rejects.toThrow(/'blk\.2\.\w+\.weight\.lora_[ab]'.* of 2 layers/)
     await expect(
+  test("but takes null for what a config leaves out", async () => {
+    const path = changed({ use_rslora: null, rank_pattern: null, alpha_pattern: null })
+    const { session } = await open([{ id: "legal", path }])
+    const wanted = wantedOf("legal")
+    for (const [i, logits] of (await logitsIn(session, ids, [20], withStrength("legal"))).entries())
+      expect(largestGap(logits, wanted[i]!)).toBeLessThan(1e-3)
+    await session.close()
+  })
+
       open(gguf("head.gguf", { ...sizes, rename: (n) => n.replace("blk.0.attn_q", "output") })),
     ).rejects.toThrow(/'output\.weight\.lora_a'/)
     await expect(

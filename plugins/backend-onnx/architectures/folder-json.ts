@@ -45,6 +45,13 @@ export const objectAt = (json: Metadata, key: string): Metadata => {
   return new Map(Object.entries(value))
 }
 
+/** Reads true or false; throws `Damaged`. */
+export const isOn = (json: Metadata, key: string, byDefault: boolean): boolean => {
+  const value = json.get(key) ?? byDefault
+  if (typeof value !== "boolean") throw new Damaged(`'${key}' is not true or false`)
+  return value
+}
+
 const maxNameCharacters = 100
 
 /**

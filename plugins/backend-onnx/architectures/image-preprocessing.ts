@@ -11,7 +11,7 @@ import {
 } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
-import { objectAt } from "./folder-json.ts"
+import { isOn, objectAt } from "./folder-json.ts"
 
 export interface Size {
   readonly width: number
@@ -92,12 +92,6 @@ export const kernelOf = (json: Metadata, byDefault: number): ImagePreprocessing[
   const kernel = kernels[number]
   if (!kernel) throw new Unsupported(`'resample' is ${number}, which this backend doesn't know`)
   return kernel
-}
-
-export const isOn = (json: Metadata, key: string, byDefault: boolean): boolean => {
-  const value = json.get(key) ?? byDefault
-  if (typeof value !== "boolean") throw new Damaged(`'${key}' is not true or false`)
-  return value
 }
 
 /** Reads a size under `key`; older files have a number, the keys of which are `whenNumber`. */

@@ -1,11 +1,10 @@
 import { countIn, type Metadata, numberIn, present } from "../weights/gguf-metadata.ts"
 import { explaining } from "../weights/model-file-error.ts"
-import { objectAt } from "./folder-json.ts"
+import { isOn, objectAt } from "./folder-json.ts"
 import {
   channels,
   deviations,
   type ImagePreprocessing,
-  isOn,
   kernelOf,
   type Size,
   settingsIn,
