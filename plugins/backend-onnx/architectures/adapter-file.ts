@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { contentOf } from "../weights/content-digest.ts"
 import { openGguf } from "../weights/gguf-file.ts"
-import type { Metadata } from "../weights/gguf-metadata.ts"
+import { type Metadata, numberOr } from "../weights/gguf-metadata.ts"
 import { halvesOrder } from "../weights/matrix.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import { openSafetensors } from "../weights/safetensors.ts"
@@ -157,21 +157,22 @@ const checkGguf = (metadata: Metadata, config: DecoderConfig): void => {
 const fromGguf = (path: string, config: DecoderConfig): readonly LowRankPair[] => {
   const source = openGguf(path)
   const { metadata } = source.header
-  const alpha = metadata.get("adapter.lora.alpha")
-  const format: Format = {
+  const format: Omit<Format, "scale"> = {
     names: ggufNames(config.architecture),
     parse: (name) => {
       const found = /^(.+)\.weight\.lora_([ab])$/.exec(name)
       return found ? { stem: found[1]!, side: found[2] as "a" | "b" } : undefined
     },
     tensor: (stem, side) => `${stem}.weight.lora_${side}`,
-    scale: (_, rank) => (typeof alpha === "number" && alpha !== 0 ? alpha / rank : 1),
     pairsAreNeighbours: config.architecture === "smollm3" || ggufName(config) === "llama",
   }
   try {
     return explaining(path, () => {
       checkGguf(metadata, config)
-      return readPairs(source, format, config)
+      // 0 stands for an absent one, as in llama.cpp
+      const alpha = numberOr(metadata, "adapter.lora.alpha", 0)
+      const scale = (_: string, rank: number) => (alpha === 0 ? 1 : alpha / rank)
+      return readPairs(source, { ...format, scale }, config)
     })
   } finally {
     source.close()

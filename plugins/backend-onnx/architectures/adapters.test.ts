@@ -106,6 +106,17 @@ test("a GGUF adapter gives the same, though llama.cpp stores rotary pairs side b
   await session.close()
 })
 
+test.each([undefined, 0])("a GGUF adapter whose alpha is %s has the factor 1", async (alpha) => {
+  const file = join(root, `alpha-${alpha}.gguf`)
+  writeFileSync(file, adapterGguf(folderOf("legal"), { headSize: 8, alpha }))
+  const { session } = await open([{ id: "legal", path: file }])
+  // PEFT's factor of this adapter is 2
+  const wanted = wantedOf("half")
+  for (const [i, logits] of (await logitsIn(session, ids, [20], withStrength("legal"))).entries())
+    expect(largestGap(logits, wanted[i]!)).toBeLessThan(1e-3)
+  await session.close()
+})
+
 test("matrices that a model has joined are adapted together, from either format", async () => {
   const file = join(root, "phi3.gguf")
   const options = { headSize: 8, alpha: 8, architecture: "phi3" } as const
@@ -139,26 +150,15 @@ describe("refuses at load, by name", () => {
     ["a model that was changed too", { init_lora_weights: "pissa_niter_4" }, /'pissa_niter_4'/],
     ["another rank than promised", { r: 8 }, /layers\.0\.\S+' has the rank 4, .* says 8/],
     ["patterns that are expressions", { rank_pattern: { "(q|v)": 4 } }, /'\(q\|v\)'/],
-  ])("%s", async (_, change, reason) => {
-    await expect(open([{ id: "a", path: changed(change) }])).rejects.toThrow(reason)
-  })
-
-  test("shapes of another model, modules that take none, and what does not fit", async () => {
-    const gguf = (name: string, more: Parameters<typeof adapterGguf>[1]) => {
-      const path = join(root, name)
-      writeFileSync(path, adapterGguf(folderOf("legal"), more))
-      return [{ id: "a", path }]
-    }
-    const sizes = { headSize: 8, alpha: 8 }
     ["ranks that are no map", { rank_pattern: [3] }, /: 'rank_pattern' is not an object/],
     ["alphas that are no map", { alpha_pattern: 5 }, /: 'alpha_pattern' is not an object/],
     ["an alpha that is a text", { lora_alpha: "16" }, /: 'lora_alpha' is not a number/],
     ["a flag that is a text", { use_rslora: "true" }, /: 'use_rslora' is not true or false/],
     ["a flag that is a number", { use_rslora: 1 }, /: 'use_rslora' is not true or false/],
-    await expect(
-      open(gguf("rename.gguf", { ...sizes, rename: (n) => n.replace("blk.1.", "blk.2.") })),
-    ).rejects.toThrow(/'blk\.2\.\w+\.weight\.lora_[ab]'.* of 2 layers/)
-    await expect(
+  ])("%s", async (_, change, reason) => {
+    await expect(open([{ id: "a", path: changed(change) }])).rejects.toThrow(reason)
+  })
+
   test("but takes null for what a config leaves out", async () => {
     const path = changed({ use_rslora: null, rank_pattern: null, alpha_pattern: null })
     const { session } = await open([{ id: "legal", path }])
@@ -168,6 +168,17 @@ describe("refuses at load, by name", () => {
     await session.close()
   })
 
+  test("shapes of another model, modules that take none, and what does not fit", async () => {
+    const gguf = (name: string, more: Parameters<typeof adapterGguf>[1]) => {
+      const path = join(root, name)
+      writeFileSync(path, adapterGguf(folderOf("legal"), more))
+      return [{ id: "a", path }]
+    }
+    const sizes = { headSize: 8, alpha: 8 }
+    await expect(
+      open(gguf("rename.gguf", { ...sizes, rename: (n) => n.replace("blk.1.", "blk.2.") })),
+    ).rejects.toThrow(/'blk\.2\.\w+\.weight\.lora_[ab]'.* of 2 layers/)
+    await expect(
       open(gguf("head.gguf", { ...sizes, rename: (n) => n.replace("blk.0.attn_q", "output") })),
     ).rejects.toThrow(/'output\.weight\.lora_a'/)
     await expect(
@@ -181,6 +192,9 @@ describe("refuses at load, by name", () => {
     ).rejects.toThrow(/'blk\.\d\.ffn_\w+\.weight\.lora_[ab]' is 4 x \d+, .* asks for 4 x \d+/)
     await expect(open(gguf("arch.gguf", { ...sizes, architecture: "qwen2" }))).rejects.toThrow(
       /made for the architecture 'qwen2', and the model is a llama/,
+    )
+    await expect(open(gguf("alpha.gguf", { ...sizes, alpha: "8" }))).rejects.toThrow(
+      /alpha\.gguf: 'adapter\.lora\.alpha' is not a number/,
     )
     await expect(open(both, "fp32", 100_000)).rejects.toThrow(/adapterMemoryMb/)
     await expect(open([{ id: "a", path: fixtureFolder("llama") }])).rejects.toThrow(

@@ -6,7 +6,8 @@ import { writeGguf } from "./gguf-writer.ts"
 
 interface Options {
   readonly headSize: number
-  readonly alpha: number
+  /** A text is in files that are wrong; undefined: it is left out. */
+  readonly alpha: number | string | undefined
   readonly architecture?: Architecture
   /** Renames tensors, for files that are wrong. */
   rename?(name: string): string
@@ -37,7 +38,9 @@ export const adapterGguf = (
       "general.type": "adapter",
       "general.architecture": architecture,
       "adapter.type": "lora",
-      "adapter.lora.alpha": { f32: alpha },
+      ...(alpha !== undefined && {
+        "adapter.lora.alpha": typeof alpha === "number" ? { f32: alpha } : alpha,
+      }),
     },
     tensors,
   })
