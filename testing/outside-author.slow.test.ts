@@ -113,10 +113,10 @@ plugins:
   billing-ledger: {}
   accounts: {}
   idempotency-postgres: {}
+  rakit-model-tiny: { price: { output: 500 } }
   rakit-storage-memory: {}
   ./write-a-backend/plugin.ts: {}
   backend-onnx: {}
-  rakit-model-tiny: { price: { output: 500 } }
   endpoint-models: {}
   endpoint-files: {}
   endpoint-chat: {}
@@ -136,7 +136,9 @@ beforeAll(async () => {
   writePlugin("write-a-backend", "rakit-backend-babble")
   const readme = readFileSync(join(root, "examples/add-a-model/README.md"), "utf8")
   const [, manifest] = /```json\n([\s\S]*?)```/.exec(readme)!
-  writePlugin("add-a-model", "rakit-model-tiny", manifest)
+  // without an entry for `require`; the config names it before what makes Node read TypeScript
+  const forImport = { ...(JSON.parse(manifest!) as object), exports: { import: "./plugin.ts" } }
+  writePlugin("add-a-model", "rakit-model-tiny", JSON.stringify(forImport))
 }, 120_000)
 afterAll(async () => {
   await database?.close()

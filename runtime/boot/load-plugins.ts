@@ -69,14 +69,22 @@ const ownResolve = (name: string): string | undefined => {
   }
 }
 
-const importPackage = async (name: string, configFile: string): Promise<Loaded> => {
+/**
+ * Returns the file of a package: as the config file finds it, else as this package does; undefined
+ * where none is installed. Throws where one is installed that names no file for it, as the mistake is
+ * then not in its name.
+ */
+const packageFile = (name: string, configFile: string): string | undefined => {
   try {
     const file = createRequire(configFile).resolve(name)
-    return { module: await importFile(file), folder: dirname(file) }
-  } catch {
-    const module: unknown = await import(/* @vite-ignore */ name)
-    const file = ownResolve(name)
-    return { module, folder: file && dirname(file) }
+    // Node's own modules have no file
+    return isAbsolute(file) ? file : undefined
+  } catch (cause) {
+    // `exports` for `import` alone are read here
+    const own = ownResolve(name)
+    if (own === undefined && !(cause as Error).message.startsWith(`Cannot find module '${name}'`))
+      throw cause
+    return own
   }
 }
 
@@ -128,16 +136,10 @@ const load = async (key: string, configFile: string): Promise<Loaded | Problem> 
   const builtin = Object.hasOwn(builtinPlugins, key) ? builtinPlugins[key] : undefined
   if (builtin) return { module: await builtin() }
   if (isPath(key)) return loadPath(key, resolve(dirname(configFile), key))
-  try {
-    return await importPackage(key, configFile)
-  } catch (cause) {
-    const missing =
-      /Cannot find (package|module)|ERR_MODULE_NOT_FOUND|Failed to load url|Invalid/.test(
-        `${(cause as Error).message} ${(cause as NodeJS.ErrnoException).code}`,
-      )
-    if (missing) return unknownPlugin(key)
-    throw cause
-  }
+  const file = packageFile(key, configFile)
+  return file === undefined
+    ? unknownPlugin(key)
+    : { module: await importFile(file), folder: dirname(file) }
 }
 
 /** The plugin that a module exports, or why there is none that this server can run. */
