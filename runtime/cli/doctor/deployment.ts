@@ -137,29 +137,37 @@ export const services = (deployment: AssembledDeployment): Effect.Effect<readonl
 
 const isLocal = ({ url }: ModelEntry["sources"][number]): boolean => url.startsWith("file:")
 
-/** Files of the machine itself are pulled by nothing. */
-const missing = ({ id, sources }: ModelEntry, config: string): Finding =>
-  sources.length > 0 && sources.every(isLocal)
+type Files = ReturnType<typeof filesOf>[number]
+
+const areLocal = ({ sources }: Files): boolean => sources.every(isLocal)
+
+/**
+ * Files of the machine itself are pulled by nothing. `model` is what is pulled for the files of an
+ * adapter.
+ */
+const missing = (files: Files, model: ModelEntry["id"], config: string): Finding =>
+  areLocal(files)
     ? problem(
-        `model ${id}`,
-        `there is nothing at ${sources.map(({ url }) => url.slice("file:".length)).join(", ")}`,
+        `model ${files.id}`,
+        `there is nothing at ${files.sources.map(({ url }) => url.slice("file:".length)).join(", ")}`,
         "put the model's file there, or name another source.",
       )
     : warning(
-        `model ${id}`,
+        `model ${files.id}`,
         "its files are not here",
-        `rakit models pull ${id} -c ${config}; the first start does it, too.`,
+        `rakit models pull ${model} -c ${config}; the first start does it, too.`,
       )
 
 const oneModel = (deployment: AssembledDeployment, entry: ModelEntry, known: boolean) =>
   Effect.gen(function* () {
     const name = `model ${entry.id}`
-    const found = yield* Effect.forEach(filesOf(entry), ({ sources }) =>
-      deployment.modelFiles.find(sources),
-    )
+    const all = filesOf(entry)
+    const found = yield* Effect.forEach(all, ({ sources }) => deployment.modelFiles.find(sources))
     const here = found.filter((file) => file !== undefined)
-    if (here.length < found.length)
-      return { files: here, finding: missing(entry, deployment.config.file) }
+    const absent = all.filter((_, at) => found[at] === undefined)
+    // a pull would stop at those that nothing pulls
+    const first = absent.find(areLocal) ?? absent[0]
+    if (first) return { files: here, finding: missing(first, entry.id, deployment.config.file) }
     const trouble = known ? undefined : yield* modelTrouble(deployment, entry)
     if (trouble !== undefined)
       return {
