@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path"
 import { Effect, Result } from "effect"
+import { PluginError } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
 import type { PluginInstance } from "../../core/plugin.ts"
 import type { Endpoint } from "../../core/ports/endpoint.ts"
@@ -133,6 +134,14 @@ const offersIn = ({ container }: Kernel) => ({
 const bringsModels = ({ plugin }: NamedPlugin): boolean =>
   plugin.provides.some(({ name }) => [Tokens.models.name, Tokens.adapters.name].includes(name))
 
+/** A plugin that fails by a PluginError has judged its settings; any other error is its own fault. */
+const refusalBy = ({ key }: NamedPlugin, cause: unknown): Problem => ({
+  path: ["plugins", key],
+  ...(cause instanceof PluginError
+    ? { message: cause.message, fix: "correct its settings." }
+    : { message: `the plugin threw: ${String(cause)}`, fix: "correct the plugin." }),
+})
+
 /** Creates and registers a plugin. */
 const createPlugin = (config: LoadedConfig, kernel: Kernel, named: NamedPlugin, settings: Json) =>
   Effect.try({
@@ -149,14 +158,7 @@ const createPlugin = (config: LoadedConfig, kernel: Kernel, named: NamedPlugin, 
         throw new Error("it brings models or adapters, which its `provides` does not say")
       return { created: { ...named, settings, instance } satisfies AssembledPlugin, offers }
     },
-    catch: (cause) =>
-      config.refuse([
-        {
-          path: ["plugins", named.key],
-          message: `the plugin threw: ${String(cause)}`,
-          fix: "correct the plugin.",
-        },
-      ]),
+    catch: (cause) => config.refuse([refusalBy(named, cause)]),
   })
 
 /**
