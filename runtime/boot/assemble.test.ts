@@ -8,6 +8,7 @@ import { resolve, Tokens } from "../../core/tokens.ts"
 import { startFileServer } from "../../testing/files-server.ts"
 import { fakeLog } from "../../testing/index.ts"
 import { loadConfig } from "../config/load.ts"
+import type { ConfigError } from "../config/problems.ts"
 import { assemble } from "./assemble.ts"
 import { startDeployment } from "./start.ts"
 
@@ -72,4 +73,38 @@ it("keeps pulled models and the secret key below the data folder by default", as
   const path = await Effect.runPromise(Effect.scoped(work)).finally(() => server.close())
   expect(path.startsWith(join(dataDir, "models"))).toBe(true)
   expect(existsSync(join(dataDir, "secret.key"))).toBe(true)
+})
+
+it.each([
+  ["tniy", "the key 'app' names the unknown model 'tniy'; models are tiny, other"],
+  [
+    "tiny:accent",
+    "the key 'app' names 'tiny:accent', which is an adapter; keys go by the model, so name 'tiny'",
+  ],
+])("refuses a key for '%s', which is no model, before anything starts", async (model, message) => {
+  const file = join(folder, "keys.yaml")
+  const fake = join(import.meta.dirname, "../../testing/fakes/backend.ts")
+  const limits = { contextTokens: 9, maxOutputTokens: 9 }
+  const entry = (id: string, more: object = {}) => ({
+    ...{ id, task: "chat", backend: "fake", limits },
+    ...more,
+  })
+  const adapters = [{ id: "accent", sources: [{ url: "file:accent/" }] }]
+  const problemsOf = (models: readonly string[]) => {
+    const keys = [{ name: "app", hash: "", models }]
+    const plugins = { "identity-static": { keys }, [fake]: {} }
+    const entries = [entry("tiny", { adapters }), entry("other")]
+    writeFileSync(file, JSON.stringify({ dataDir: folder, plugins, models: entries }, null, 1))
+    const assembled = Effect.scoped(assemble(loadConfig(file, {}), "command", fakeLog()))
+    return Effect.runPromise(
+      Effect.match(assembled, {
+        onSuccess: () => [],
+        onFailure: (error) => (error as ConfigError).problems,
+      }),
+    )
+  }
+  expect(await problemsOf(["tiny", "other"])).toEqual([])
+  expect(await problemsOf(["tiny", model])).toEqual([
+    `${file}:4:22 plugins.identity-static: ${message}\n    Fix: correct its settings.`,
+  ])
 })
