@@ -109,7 +109,9 @@ it("a backend that leaves an adapter out can't serve the model: nobody gets othe
   expect(await Effect.runPromise(Effect.scoped(openModels(fixture, listener)))).toEqual([id])
   expect(catalogue.state(id)).toMatchObject({
     state: "failed",
-    reason: expect.stringContaining("can't serve the adapters of the model 'svc-lyt': legal"),
+    reason: expect.stringContaining(
+      "can't serve the adapters of the model 'svc-lyt': legal (its modalities: text)",
+    ),
   })
   expect(seen.open).toBe(0)
 })

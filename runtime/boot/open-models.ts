@@ -57,7 +57,7 @@ const pullAll = (deployment: AssembledDeployment, entry: ModelEntry, listener: P
   })
 
 const refuseMissing = (
-  { id, backend, adapters }: ModelEntry,
+  { id, backend, adapters, modalities }: ModelEntry,
   served: Pick<LoadedModel, "adapters" | "parts">,
 ): Effect.Effect<void, ApiError> => {
   const open = [...served.adapters, ...(served.parts ?? [])]
@@ -67,7 +67,7 @@ const refuseMissing = (
     : Effect.fail(
         apiError(
           "backend_error",
-          `The backend '${backend}' can't serve the adapters of the model '${id}': ${missing.map((adapter) => adapter.id).join(", ")}`,
+          `The backend '${backend}' can't serve the adapters of the model '${id}': ${missing.map((adapter) => adapter.id).join(", ")} (its modalities: ${modalities.join(", ")})`,
         ),
       )
 }
