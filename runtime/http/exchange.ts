@@ -128,6 +128,10 @@ export const makeExchange = (
     if (!res.writableFinished) exchange.abort("gone")
     for (const listener of onClose) listener()
   })
+  // Node discards the rest of a body only where nothing of it was read
+  res.once("finish", () => {
+    if (!req.complete) req.resume()
+  })
   if (res.socket === null) closeWithConnection(req.socket, res)
   req.on("error", ignore)
   res.on("error", ignore)

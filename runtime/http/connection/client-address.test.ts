@@ -23,6 +23,7 @@ describe("the client's address", () => {
     expect(behind(from("10.1.2.3", "203.0.113.7"))).toBe("203.0.113.7")
     expect(behind(from("10.1.2.3", "6.6.6.6, 203.0.113.7, 10.9.9.9"))).toBe("203.0.113.7")
     expect(behind(from("::1", "[2001:db8::5]:443"))).toBe("2001:db8::5")
+    expect(behind(from("::1", "203.0.113.7:4711"))).toBe("203.0.113.7")
   })
 
   it("stays the proxy's when it says nothing that is an address", () => {

@@ -13,7 +13,10 @@ export const parseNetwork = (
 }
 
 const plainForm = (text: string | undefined): string | undefined => {
-  const bare = text?.trim().replace(/^\[([^\]]*)\](?::\d+)?$/, "$1")
+  const bare = text
+    ?.trim()
+    .replace(/^\[([^\]]*)\](?::\d+)?$/, "$1")
+    .replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1")
   return bare !== undefined && ipaddr.isValid(bare) ? ipaddr.process(bare).toString() : undefined
 }
 

@@ -4,7 +4,7 @@ import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, expect, test } from "vitest"
 import { defineEndpoint, type MultipartBody } from "../../../core/ports/endpoint.ts"
 import { echo, goodKey, type HttpFixture, openHttpFixture } from "../testing/fixture.ts"
-import { openSocket } from "../testing/raw.ts"
+import { openSocket, until } from "../testing/raw.ts"
 
 const upload = defineEndpoint<MultipartBody>({
   id: "upload",
@@ -21,9 +21,20 @@ const upload = defineEndpoint<MultipartBody>({
     }),
 })
 
+const large = defineEndpoint({
+  ...echo,
+  id: "large",
+  path: "/v1/large",
+  aliases: [],
+  maxBodyBytes: 2 ** 20,
+} as never)
+
 let fixture: HttpFixture
 beforeAll(async () => {
-  fixture = await openHttpFixture({ endpoints: [echo, upload], timings: { lingerMs: 60_000 } })
+  fixture = await openHttpFixture({
+    endpoints: [echo, large, upload],
+    timings: { lingerMs: 60_000 },
+  })
 })
 afterAll(() => fixture.close())
 
@@ -93,3 +104,66 @@ test.each([
     expect(await replyAfterAll(head, body)).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
   },
 )
+
+const part = Buffer.alloc(20_000, "a")
+const smallForm = Buffer.concat([
+  Buffer.from(field.repeat(40)),
+  Buffer.from('--x\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'),
+])
+const end = Buffer.from("\r\n--x--\r\n")
+
+test.each([
+  ["a form", "/upload", "multipart/form-data; boundary=x", smallForm, end],
+  [
+    "JSON",
+    "/v1/large",
+    "application/json",
+    Buffer.from('{"a":"\xff\xff', "latin1"),
+    Buffer.alloc(0),
+  ],
+])(
+  "after small %s that is refused, its connection serves on",
+  async (_, path, type, head, tail) => {
+    const socket = await openSocket(fixture.port)
+    let text = ""
+    socket.on("data", (bytes) => {
+      text += bytes
+    })
+    const lines = (method: string, url: string, more: readonly string[]) =>
+      `${[`${method} ${url} HTTP/1.1`, "Host: x", `Authorization: Bearer ${goodKey}`, ...more].join("\r\n")}\r\n\r\n`
+    const length = head.length + 3 * part.length + tail.length
+    socket.write(lines("POST", path, [`Content-Type: ${type}`, `Content-Length: ${length}`]))
+    socket.write(head)
+    await until(() => text.includes("\r\n\r\n"))
+    expect(text).toMatch(/^HTTP\/1.1 400 [\s\S]*\r\nconnection: keep-alive\r\n/i)
+    text = ""
+    for (const piece of [part, part, part, tail]) {
+      socket.write(piece)
+      // apart, as a line with a delay brings them
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    socket.write(lines("GET", "/nowhere", []))
+    await until(() => text.includes("\r\n\r\n"))
+    expect(text).toMatch(/^HTTP\/1.1 404 /)
+    socket.destroy()
+  },
+)
+
+test("a client that does not wait for its 100 gets the refusal whole", async () => {
+  const socket = await openSocket(fixture.port)
+  const lines = [
+    "POST /nowhere HTTP/1.1",
+    "Host: x",
+    "Expect: 100-continue",
+    "Content-Length: 60000",
+  ]
+  socket.write(`${lines.join("\r\n")}\r\n\r\n`)
+  const [reply] = await once(socket, "data")
+  expect(String(reply)).toMatch(/^HTTP\/1.1 404 /)
+  const ended = once(socket, "close")
+  for (let sent = 0; sent < 60_000; sent += 4_000)
+    await new Promise<void>((resolve, reject) =>
+      socket.write(Buffer.alloc(4_000), (error) => (error ? reject(error) : resolve())),
+    )
+  await ended
+})

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http"
 import type { Exchange } from "../exchange.ts"
+import { holdsBodyBack } from "./expect-continue.ts"
 
 /** The unread rest of a body of at most this size is read, and the connection is kept. */
 const smallBytes = 64 * 1024
@@ -15,7 +16,8 @@ export const leavesBodyUnread = ({ req, res }: Exchange): boolean => {
   return (
     !res.shouldKeepAlive ||
     req.headers["transfer-encoding"] !== undefined ||
-    Number(req.headers["content-length"]) > smallBytes
+    Number(req.headers["content-length"]) > smallBytes ||
+    holdsBodyBack(res)
   )
 }
 

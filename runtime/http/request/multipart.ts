@@ -4,8 +4,8 @@ import { Busboy, type BusboyInstance } from "@fastify/busboy"
 import { Effect, Stream } from "effect"
 import { type ApiError, apiError, isApiError } from "../../../core/errors.ts"
 import type { BodyPart, MultipartBody } from "../../../core/ports/endpoint.ts"
+import { readyForBody } from "../connection/expect-continue.ts"
 import type { Exchange } from "../exchange.ts"
-import { readyForBody } from "./expect-continue.ts"
 import type { Turns } from "./turns.ts"
 
 /** What the parser of a form may hold. */

@@ -53,20 +53,19 @@ export interface ByteRange {
 /**
  * The one range that a request asks for (RFC 9110, 14.2): `whole` when it asks for none, for
  * several, or in another unit than
- * bytes; `unsatisfiable` when it begins after the end. `If-Range` with another ETag makes it
- * `whole`.
+ * bytes; `unsatisfiable` when it begins after the end. `If-Range` with another ETag or another date
+ * makes it `whole`.
  */
 export const rangeOf = (
   { method, headers }: IncomingMessage,
   totalBytes: number,
-  etag: string | undefined,
+  { etag, "last-modified": modified }: Strings,
 ): ByteRange | "whole" | "unsatisfiable" => {
   const condition = headers["if-range"]
-  if (
-    method !== "GET" ||
-    (condition !== undefined && (condition !== etag || condition.startsWith("W/")))
-  )
-    return "whole"
+  const isSame =
+    condition === undefined ||
+    ([etag, modified].some((known) => known === condition) && !String(condition).startsWith("W/"))
+  if (method !== "GET" || !isSame) return "whole"
   const [, first = "", last = ""] = /^bytes=(\d*)-(\d*)$/i.exec(headers.range?.trim() ?? "") ?? []
   if (first === "" && last === "") return "whole"
   if (first === "")

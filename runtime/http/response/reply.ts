@@ -53,7 +53,7 @@ const partOf = ({ req }: Exchange, reply: BytesReply): Effect.Effect<BytesReply,
   const { ranged, headers, status } = reply
   if (!ranged || status !== 200) return Effect.succeed(reply)
   const { totalBytes, slice } = ranged
-  const range = rangeOf(req, totalBytes, headers?.etag)
+  const range = rangeOf(req, totalBytes, headers ?? {})
   const more = (length: number) => ({
     ...headers,
     "accept-ranges": "bytes",
