@@ -1,3 +1,4 @@
+import { isOn } from "../architectures/folder-json.ts"
 import type { Value } from "../onnx/graph-builder.ts"
 import { countIn, countOr, type Metadata, numberOr, textOr } from "../weights/gguf-metadata.ts"
 import { decodeRow, matrixOf } from "../weights/matrix.ts"
@@ -41,6 +42,8 @@ const readConfig = (json: Metadata, firstPosition: number): BertConfig => {
   const type = textOr(json, "position_embedding_type", "absolute")
   if (type !== "absolute")
     throw new Unsupported(`'position_embedding_type' is '${type}'; this backend runs 'absolute'`)
+  if (isOn(json, "is_decoder", false))
+    throw new Unsupported("'is_decoder' is true; this backend runs tokens that see the whole text")
   const positions = countIn(json, "max_position_embeddings", 2 ** 20)
   if (positions <= firstPosition)
     throw new Damaged(`${positions} positions, of which the first ${firstPosition} are unused`)
