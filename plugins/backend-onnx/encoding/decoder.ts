@@ -16,13 +16,17 @@ interface EmbedderConfig extends EncoderConfig {
   readonly isCausal: boolean
 }
 
-/** EmbeddingGemma's key and that of all others for attention in both directions. */
+/**
+ * EmbeddingGemma's key and that of all others for attention in both directions. Of other families
+ * transformers doesn't know the former, so it is left in what is read, which refuses it.
+ */
 const bidirectionalKey = "use_bidirectional_attention"
 const causalKey = "is_causal"
 
 const readConfig = (json: Metadata): EmbedderConfig => {
-  const isHalved = (json.get(bidirectionalKey) as unknown) === true
-  const rest = new Map([...json].filter(([key]) => key !== bidirectionalKey))
+  const isGemma = (json.get("model_type") as unknown) === "gemma3_text"
+  const isHalved = isGemma && (json.get(bidirectionalKey) as unknown) === true
+  const rest = new Map([...json].filter(([key]) => !isGemma || key !== bidirectionalKey))
   // a head that predicts tokens is not used, wherever it is
   const whole = { ...decoderConfig(rest), tiedHead: true }
   // half of the window is on each side, and a causal window has the token itself

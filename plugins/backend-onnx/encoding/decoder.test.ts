@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, expect, test } from "vitest"
+import { changedEncoder } from "../testing/changed-encoder.ts"
+import { encoderFolder } from "../testing/fixtures.ts"
+import { folderEncoder } from "./families.ts"
+
+const root = mkdtempSync(join(tmpdir(), "rakit-decoder-"))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+const configOf = (name: string, use_bidirectional_attention: unknown) =>
+  folderEncoder(
+    changedEncoder(root, encoderFolder(name), { "config.json": { use_bidirectional_attention } }),
+  ).config
+
+test("EmbeddingGemma's key for attention in both directions is refused of other families", () => {
+  expect(configOf("gemma3-embedding", true)).toMatchObject({ isCausal: false })
+  expect(() => configOf("qwen3-embedding", true)).toThrow(
+    /config.json: it has 'use_bidirectional_attention', which this backend can't do/,
+  )
+  for (const value of [false, null])
+    expect(configOf("qwen3-embedding", value)).toMatchObject({ isCausal: true })
+})
