@@ -57,7 +57,10 @@ const localLayers = (json: Metadata, layers: number): readonly boolean[] => {
   })
 }
 
-/** Rotation of the layers of a kind; `key` names the base in older files. */
+/**
+ * Rotation of the layers of a kind; `key` names the base in older files, whose scaling is that of
+ * both kinds.
+ */
 const rotaryOf = (
   json: Metadata,
   kind: keyof typeof kinds,
@@ -66,7 +69,7 @@ const rotaryOf = (
   headSize: number,
 ): Rotary => {
   const all = objectAt(json, "rope_parameters")
-  const own = objectAt(all, kind)
+  const own = new Map([...objectAt(all, kind), ...objectAt(json, "rope_scaling")])
   const theta = numberOr(own, "rope_theta", numberOr(json, key, base))
   return { rotations: scaledBy(rotationsOf(theta, headSize), own) }
 }
