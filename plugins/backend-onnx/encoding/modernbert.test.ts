@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import { linearlyScaled, type Rotary } from "../architectures/rotary.ts"
 import { changedEncoder } from "../testing/changed-encoder.ts"
 import { encoderFolder } from "../testing/fixtures.ts"
+import { openEncoder } from "../testing/open-encoder.ts"
 import { folderEncoder } from "./families.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-modernbert-"))
@@ -43,5 +44,59 @@ describe("rope_scaling, the form of transformers 4", () => {
     expect(() => rotaryOf({ rope_scaling: { rope_type: "yarn", factor: 4 } })).toThrow(
       /config.json: its rotary embedding is scaled by 'yarn'/,
     )
+  })
+})
+
+/** Adds a tensor of zeros to a folder's weights. */
+const withBias = (folder: string, name: string, length: number): string => {
+  const path = join(folder, "model.safetensors")
+  const file = readFileSync(path)
+  const size = Number(file.readBigUInt64LE(0))
+  const header = JSON.parse(file.toString("utf8", 8, 8 + size)) as Record<string, object>
+  const data = file.subarray(8 + size)
+  header[name] = {
+    dtype: "F32",
+    shape: [length],
+    data_offsets: [data.length, data.length + 4 * length],
+  }
+  const text = Buffer.from(JSON.stringify(header))
+  const start = Buffer.alloc(8)
+  start.writeBigUInt64LE(BigInt(text.length))
+  writeFileSync(path, Buffer.concat([start, text, data, Buffer.alloc(4 * length)]))
+  return folder
+}
+
+describe("a bias that its switch denies", () => {
+  const graphs = join(root, "graphs")
+
+  test.each([
+    ["attention_bias", "layers.1.attn.Wqkv.bias", 96],
+    ["mlp_bias", "layers.2.mlp.Wo.bias", 32],
+    ["norm_bias", "layers.3.mlp_norm.bias", 32],
+    ["norm_bias", "final_norm.bias", 32],
+    ["norm_bias", "embeddings.norm.bias", 32],
+  ])("%s: %s is refused, and read where nothing denies it", async (key, name, length) => {
+    const denied = withBias(changed({ [key]: false }), name, length)
+    await expect(openEncoder(denied, graphs)).rejects.toThrow(
+      `it has the tensor '${name}', and '${key}' is false`,
+    )
+    const engine = await openEncoder(withBias(changed({ [key]: true }), name, length), graphs)
+    await engine.close()
+  })
+
+  test.each([
+    ["norm_bias", "model.embeddings.norm.bias"],
+    ["classifier_bias", "head.dense.bias"],
+  ])("%s: so is a classifier's %s", async (key, name) => {
+    const denied = withBias(changed({ [key]: false }, "modernbert-classifier"), name, 32)
+    await expect(openEncoder(denied, graphs)).rejects.toThrow(
+      `it has the tensor '${name}', and '${key}' is false`,
+    )
+  })
+
+  test("of a head that isn't used is left", async () => {
+    const path = withBias(changed({ classifier_bias: false }), "head.dense.bias", 32)
+    const engine = await openEncoder(path, graphs)
+    await engine.close()
   })
 })

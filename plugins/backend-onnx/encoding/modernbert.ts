@@ -38,6 +38,7 @@ interface ModernBertConfig extends EncoderConfig {
   /** How many tokens on each side a local layer sees. */
   readonly reach: number
   readonly rotary: { readonly global: Rotary; readonly local: Rotary }
+  readonly deniedBiases: readonly BiasSwitch[]
   readonly classifier: { readonly pooling: "cls" | "mean"; readonly activation: Activation }
 }
 
@@ -74,6 +75,31 @@ const rotaryOf = (
   return { rotations: scaledBy(rotationsOf(theta, headSize), own) }
 }
 
+/** Which tensors exist only where a switch of config.json is on. */
+const biases = {
+  attention_bias: /\.attn\.W(?:qkv|o)\.bias$/,
+  mlp_bias: /\.mlp\.W[io]\.bias$/,
+  norm_bias: /norm\.bias$/,
+  classifier_bias: /(?:^|\.)head\.dense\.bias$/,
+} as const
+type BiasSwitch = keyof typeof biases
+
+/** An absent switch denies nothing: what the file has is read. */
+const deniedBiases = (json: Metadata): readonly BiasSwitch[] =>
+  (Object.keys(biases) as BiasSwitch[]).filter((key) => (json.get(key) as unknown) === false)
+
+/** Refuses biases that transformers would leave out, of the layers or of a classifier's head. */
+const checkBiases = (
+  { file }: EncoderBuilding,
+  denied: readonly BiasSwitch[],
+  part: "layers" | "head",
+): void => {
+  for (const key of denied)
+    for (const name of file.names())
+      if (biases[key].test(name) && name.startsWith("head.") === (part === "head"))
+        throw new Unsupported(`it has the tensor '${name}', and '${key}' is false`)
+}
+
 const classifierPooling = (json: Metadata): "cls" | "mean" => {
   const found = textOr(json, "classifier_pooling", "cls")
   if (found !== "cls" && found !== "mean")
@@ -96,6 +122,7 @@ const readConfig = (json: Metadata): ModernBertConfig => {
       global: rotaryOf(json, "full_attention", "global_rope_theta", 160_000, headSize),
       local: rotaryOf(json, "sliding_attention", "local_rope_theta", 10_000, headSize),
     },
+    deniedBiases: deniedBiases(json),
     classifier: {
       pooling: classifierPooling(json),
       activation: activationNamed(textOr(json, "classifier_activation", "gelu")),
@@ -175,6 +202,7 @@ const statesOf =
   (building, batch) => {
     const { graph, file } = building
     const { width, vocabulary, layers, normEpsilon } = config
+    checkBiases(building, config.deniedBiases, "layers")
     const prefix = prefixOf(file, "embeddings.tok_embeddings.weight", ["", "model."])
     const norm = (name: string, x: Value) =>
       layerNorm(building, `${prefix}${name}`, x, { width, epsilon: normEpsilon })
@@ -207,6 +235,7 @@ export const modernbert = (json: Metadata): EncoderModel => {
     config,
     states: statesOf(config),
     score: (building, batch, states) => {
+      checkBiases(building, config.deniedBiases, "head")
       const pooled = pools[classifier.pooling](building, batch, states)
       const hidden = dense(building, "head.dense", pooled, { rows: width, columns: width })
       const active = activated(building, classifier.activation, hidden)
