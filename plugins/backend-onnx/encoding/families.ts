@@ -10,7 +10,12 @@ import { decoder } from "./decoder.ts"
 import { clipText, siglipText } from "./dual-encoder.ts"
 import type { EncoderConfig, EncoderFamily, EncoderModel } from "./encoder-model.ts"
 import { modernbert } from "./modernbert.ts"
-import { type PoolingMode, type PoolingStep, sentenceFiles } from "./sentence-files.ts"
+import {
+  checkVectors,
+  type PoolingMode,
+  type PoolingStep,
+  sentenceFiles,
+} from "./sentence-files.ts"
 import { spaceDimensions } from "./stacked-rotations.ts"
 
 /** Families by `model_type` of config.json. */
@@ -134,6 +139,10 @@ export const folderEncoder = (path: string, options: EncoderOptions = {}): Folde
       "Remove 'pooling' from the entry's options",
     )
   if (scores) return { model, head: { type: "score" }, config }
+  checkVectors(path, {
+    poolsItself: model.pooled !== undefined,
+    isChosen: options.pooling !== undefined,
+  })
   const chosen = options.pooling ? [optionPooling[options.pooling]] : files.pooling
   const pooling = model.pooled ? [] : (chosen ?? ["mean"])
   const isMatryoshka = options.matryoshka ?? json.has("matryoshka_dimensions")

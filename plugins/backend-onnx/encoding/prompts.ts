@@ -5,8 +5,8 @@ import { type Metadata, textIn, textOr } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining } from "../weights/model-file-error.ts"
 import { instructionMark, type Prompts } from "./embed-job.ts"
+import { sentenceConfigFile } from "./sentence-files.ts"
 
-const promptsFile = "config_sentence_transformers.json"
 const maxPrompts = 100
 const maxCharacters = 2_000
 
@@ -33,9 +33,9 @@ const templateIn = (prompts: readonly string[]): string | undefined => {
 
 /** Reads the prompts of a folder; none where there is no such file. Throws `ModelFileError`. */
 export const promptsIn = (folder: string): Prompts => {
-  if (!existsSync(join(folder, promptsFile))) return { byDefault: "", named: {} }
-  const json = readJson(folder, promptsFile)
-  return explaining(join(folder, promptsFile), () => {
+  if (!existsSync(join(folder, sentenceConfigFile))) return { byDefault: "", named: {} }
+  const json = readJson(folder, sentenceConfigFile)
+  return explaining(join(folder, sentenceConfigFile), () => {
     const named = namedIn(json)
     const name = textOr(json, "default_prompt_name", "")
     if (name && !Object.hasOwn(named, name))

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
-import { countIn, countOr, type Metadata, textOr } from "../weights/gguf-metadata.ts"
+import { objectAt } from "../architectures/folder-json.ts"
+import { countIn, countOr, type Metadata, present, textOr } from "../weights/gguf-metadata.ts"
 import { readJson, readTextFile } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 
@@ -26,6 +27,15 @@ export type PoolingStep =
       readonly outputs: number
       readonly activation: "identity" | "tanh" | "relu" | "gelu"
     }
+
+/** What sentence-transformers stores of a whole model: its class and its prompts. */
+export const sentenceConfigFile = "config_sentence_transformers.json"
+
+const partsFile = "modules.json"
+const poolingFolder = "1_Pooling"
+
+/** The file of the part that reads texts. */
+const readerFile = "sentence_bert_config.json"
 
 /** What sentence-transformers stores beside config.json. */
 export interface SentenceFiles {
@@ -61,6 +71,12 @@ const poolingIn = (json: Metadata): readonly PoolingMode[] => {
   if ((json.get("include_prompt") as unknown) === false)
     throw new Unsupported("it leaves the prompt out of its pooling, which this backend can't")
   return modes
+}
+
+/** Refuses another name than the one that is known, where there is any. */
+const checkNamed = (json: Metadata, key: string, known: string): void => {
+  if (present(json, key) && json.get(key) !== known)
+    throw new Unsupported(`'${key}' is '${json.get(key)}'; this backend runs '${known}'`)
 }
 
 const denseActivations: Readonly<Record<string, "identity" | "tanh" | "relu" | "gelu">> = {
@@ -99,9 +115,9 @@ const safeFolder = /^(?!\.+$)[\w.-]+$/
 
 /** The parts of a model, by the last words of their types, such as `Pooling`. */
 const modulesIn = (folder: string): readonly Module[] => {
-  if (!existsSync(join(folder, "modules.json"))) return []
-  const text = readTextFile(folder, "modules.json")
-  return explaining(join(folder, "modules.json"), () => {
+  if (!existsSync(join(folder, partsFile))) return []
+  const text = readTextFile(folder, partsFile)
+  return explaining(join(folder, partsFile), () => {
     let json: unknown
     try {
       json = JSON.parse(text)
@@ -115,6 +131,8 @@ const modulesIn = (folder: string): readonly Module[] => {
         throw new Damaged(`its part '${String(type)}' is none`)
       if (path !== "" && !safeFolder.test(path))
         throw new Damaged(`its part '${type}' is in '${path}', which is no folder of the model`)
+      if (!type.startsWith("sentence_transformers."))
+        throw new Unsupported(`its part '${type}' is none of sentence-transformers`)
       return { type: type.split(".").at(-1)!, path }
     })
   })
@@ -137,7 +155,7 @@ const stepOf = (folder: string, { type, path }: Module): readonly PoolingStep[] 
         width: countIn(json, "dimension", 65_536),
       })),
     ]
-  return explaining(join(folder, "modules.json"), () => {
+  return explaining(join(folder, partsFile), () => {
     throw new Unsupported(`its part '${type}' is unknown to this backend`)
   })
 }
@@ -151,20 +169,87 @@ const limitIn = (folder: string, name: string, key: string): number | undefined 
   })
 }
 
+const poolingsIn = (modules: readonly Module[]): readonly Module[] =>
+  modules.filter(({ type }) => type === "Pooling")
+
+/** Refuses a model whose parts and their names make no vector of the states of a text's tokens. */
+const checkStates = (json: Metadata): void => {
+  checkNamed(json, "module_output_name", "token_embeddings")
+  if (!present(json, "modality_config")) return
+  const modalities = objectAt(json, "modality_config")
+  if (!present(modalities, "text"))
+    throw new Unsupported("'modality_config' has no 'text', so it reads no plain texts")
+  const text = objectAt(modalities, "text")
+  const [method, output] = [text.get("method"), text.get("method_output_name")]
+  if (method !== "forward" || output !== "last_hidden_state")
+    throw new Unsupported(
+      `'modality_config' reads '${output}' of '${method}' for texts; this backend runs 'last_hidden_state' of 'forward'`,
+    )
+}
+
+const sayPooling = "If you know how it pools, say so in the entry's options: pooling"
+
+/**
+ * Refuses a folder whose parts don't say how states are pooled; one that lists no parts is pooled by
+ * the mean. `isChosen`: the entry's options say it.
+ */
+const checkPooling = (folder: string, isChosen: boolean): void => {
+  if (!existsSync(join(folder, partsFile))) return
+  const poolings = poolingsIn(modulesIn(folder))
+  explaining(join(folder, partsFile), () => {
+    if (poolings.length > 1)
+      throw new Unsupported(
+        `it has ${poolings.length} parts 'Pooling'; this backend runs models with one`,
+      )
+    if (!isChosen && poolings.length === 0)
+      throw new Unsupported(
+        "it has no part 'Pooling', so no file says how its states become a vector",
+        sayPooling,
+      )
+  })
+  const name = join(poolings[0]?.path ?? "", "config.json")
+  if (!isChosen && !existsSync(join(folder, name)))
+    explaining(join(folder, name), () => {
+      throw new Damaged("it is missing", `Pull it, too. ${sayPooling}`)
+    })
+}
+
+/**
+ * Refuses a folder that makes other vectors than this backend would, by what sentence-transformers
+ * stores in it. Throws `ModelFileError`.
+ */
+export const checkVectors = (
+  folder: string,
+  { poolsItself, isChosen }: { readonly poolsItself: boolean; readonly isChosen: boolean },
+): void => {
+  if (existsSync(join(folder, sentenceConfigFile))) {
+    const json = readJson(folder, sentenceConfigFile)
+    explaining(join(folder, sentenceConfigFile), () =>
+      checkNamed(json, "model_type", "SentenceTransformer"),
+    )
+  }
+  if (poolsItself) return
+  if (existsSync(join(folder, readerFile))) {
+    const json = readJson(folder, readerFile)
+    explaining(join(folder, readerFile), () => checkStates(json))
+  }
+  checkPooling(folder, isChosen)
+}
+
 /**
  * Reads modules.json, the pooling and the parts that it names, and how many tokens a text may have
  * (Reimers and Gurevych, arXiv 1908.10084). Throws `ModelFileError`.
  */
 export const sentenceFiles = (folder: string): SentenceFiles => {
   const modules = modulesIn(folder)
-  const poolingFolder = modules.find(({ type }) => type === "Pooling")?.path ?? "1_Pooling"
+  const pooling = poolingsIn(modules)[0]?.path ?? poolingFolder
   return {
-    pooling: existsSync(join(folder, poolingFolder, "config.json"))
-      ? configOf(folder, poolingFolder, poolingIn)
+    pooling: existsSync(join(folder, pooling, "config.json"))
+      ? configOf(folder, pooling, poolingIn)
       : undefined,
     steps: modules.flatMap((module) => stepOf(folder, module)),
     maxTokens:
-      limitIn(folder, "sentence_bert_config.json", "max_seq_length") ??
+      limitIn(folder, readerFile, "max_seq_length") ??
       limitIn(folder, "tokenizer_config.json", "model_max_length"),
   }
 }
