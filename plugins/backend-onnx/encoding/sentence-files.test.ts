@@ -79,6 +79,18 @@ describe("an embedder is refused, by file and reason, whose", () => {
       { "config_sentence_transformers.json": { model_type: "SparseEncoder" } },
       "config_sentence_transformers.json: 'model_type' is 'SparseEncoder'",
     ],
+    [
+      "dense layer has another output",
+      "roberta",
+      { "2_Dense/config.json": { module_output_name: "token_embeddings" } },
+      "2_Dense/config.json: 'module_output_name' is 'token_embeddings'",
+    ],
+    [
+      "dense layer has an activation of its own",
+      "roberta",
+      { "2_Dense/config.json": { activation_function: "mine.Tanh" } },
+      "2_Dense/config.json: its activation is 'mine.Tanh'; this backend runs torch's Identity",
+    ],
   ]
   test.each(cases)("%s", (_, name, changes, reason) => {
     const path = changed(name, changes)

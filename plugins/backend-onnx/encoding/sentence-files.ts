@@ -87,16 +87,19 @@ const denseActivations: Readonly<Record<string, "identity" | "tanh" | "relu" | "
 }
 
 const denseIn = (json: Metadata, folder: string): PoolingStep => {
-  const path = textOr(json, "activation_function", "Tanh")
+  const path = textOr(json, "activation_function", "torch.nn.modules.activation.Tanh")
   const name = path.split(".").at(-1)!
-  const activation = Object.hasOwn(denseActivations, name) ? denseActivations[name] : undefined
+  // one of another library may compute something else under the same name
+  const isKnown = path.startsWith("torch.") && Object.hasOwn(denseActivations, name)
+  const activation = isKnown ? denseActivations[name] : undefined
   if (!activation)
     throw new Unsupported(
-      `its activation is '${path}'; this backend runs ${Object.keys(denseActivations).join(", ")}`,
+      `its activation is '${path}'; this backend runs torch's ${Object.keys(denseActivations).join(", ")}`,
     )
   const input: unknown = json.get("module_input_name") ?? "sentence_embedding"
   if (input !== "sentence_embedding" || (json.get("use_residual") as unknown) === true)
     throw new Unsupported("it is a dense layer of tokens, or with a residual")
+  checkNamed(json, "module_output_name", "sentence_embedding")
   return {
     type: "dense",
     folder,
