@@ -153,3 +153,14 @@ describe("is accepted as before:", () => {
     expect(folderEncoder(path).head).toEqual({ type: "score" })
   })
 })
+
+test.each(["roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"])(
+  "the window is that of sentence_%s_config.json where the newer file is not there",
+  (name) => {
+    const older = { [`sentence_${name}_config.json`]: { max_seq_length: 12 } }
+    const path = changed("bert", { "sentence_bert_config.json": undefined, ...older })
+    expect(folderEncoder(path).config.maxTokens).toBe(12)
+    const newer = { "sentence_bert_config.json": { max_seq_length: 20 } }
+    expect(folderEncoder(changed("bert", { ...newer, ...older })).config.maxTokens).toBe(20)
+  },
+)

@@ -34,8 +34,16 @@ export const sentenceConfigFile = "config_sentence_transformers.json"
 const partsFile = "modules.json"
 const poolingFolder = "1_Pooling"
 
-/** The file of the part that reads texts. */
-const readerFile = "sentence_bert_config.json"
+/** Names of the file of the part that reads texts: older files are named by its architecture. */
+const readerFiles = [
+  "bert",
+  "roberta",
+  "distilbert",
+  "camembert",
+  "albert",
+  "xlm-roberta",
+  "xlnet",
+].map((name) => `sentence_${name}_config.json`)
 
 /** What sentence-transformers stores beside config.json. */
 export interface SentenceFiles {
@@ -172,6 +180,9 @@ const limitIn = (folder: string, name: string, key: string): number | undefined 
   })
 }
 
+const readerFileIn = (folder: string): string =>
+  readerFiles.find((name) => existsSync(join(folder, name))) ?? readerFiles[0]!
+
 const poolingsIn = (modules: readonly Module[]): readonly Module[] =>
   modules.filter(({ type }) => type === "Pooling")
 
@@ -232,9 +243,10 @@ export const checkVectors = (
     )
   }
   if (poolsItself) return
-  if (existsSync(join(folder, readerFile))) {
-    const json = readJson(folder, readerFile)
-    explaining(join(folder, readerFile), () => checkStates(json))
+  const name = readerFileIn(folder)
+  if (existsSync(join(folder, name))) {
+    const json = readJson(folder, name)
+    explaining(join(folder, name), () => checkStates(json))
   }
   checkPooling(folder, isChosen)
 }
@@ -252,7 +264,7 @@ export const sentenceFiles = (folder: string): SentenceFiles => {
       : undefined,
     steps: modules.flatMap((module) => stepOf(folder, module)),
     maxTokens:
-      limitIn(folder, readerFile, "max_seq_length") ??
+      limitIn(folder, readerFileIn(folder), "max_seq_length") ??
       limitIn(folder, "tokenizer_config.json", "model_max_length"),
   }
 }
