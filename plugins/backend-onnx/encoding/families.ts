@@ -46,7 +46,10 @@ export type EncoderHead =
       readonly steps: readonly PoolingStep[]
       /** Length of the model's own vectors, as far as the space takes them. */
       readonly width: number
-      /** They are longer, so the rest is left out: only for those whose prefixes are vectors. */
+      /**
+       * They are longer, so the rest is left out: for those whose prefixes are vectors, or where
+       * their files say how many numbers are kept.
+       */
       readonly isCut: boolean
       /** Whether prefixes of its vectors are vectors themselves (Kusupati et al., arXiv 2205.13147). */
       readonly isMatryoshka: boolean
@@ -147,13 +150,14 @@ export const folderEncoder = (path: string, options: EncoderOptions = {}): Folde
   const pooling = model.pooled ? [] : (chosen ?? ["mean"])
   const isMatryoshka = options.matryoshka ?? json.has("matryoshka_dimensions")
   const all = widthOf(path, model, pooling, files.steps)
-  if (all > spaceDimensions && !isMatryoshka)
+  const kept = Math.min(all, files.truncatedTo ?? all)
+  if (kept > spaceDimensions && !isMatryoshka)
     throw new ModelFileError(
       path,
-      `its vectors of ${all} numbers don't fit the space of ${spaceDimensions}`,
+      `its vectors of ${kept} numbers don't fit the space of ${spaceDimensions}`,
       "If it was trained for shorter ones, say so in the entry's options: matryoshka: true",
     )
-  const width = Math.min(all, spaceDimensions)
+  const width = Math.min(kept, spaceDimensions)
   const isCut = all > width
   const { steps } = files
   const head: EncoderHead = { type: "vector", pooling, steps, width, isCut, isMatryoshka }

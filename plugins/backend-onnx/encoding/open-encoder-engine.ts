@@ -22,7 +22,7 @@ import { buildEncoderGraph, encoderGraphVersion } from "./encoder-graph.ts"
 import { EncoderRunner, paddedPair, textFeeds } from "./encoder-runner.ts"
 import { type FolderEncoder, folderEncoder } from "./families.ts"
 import { promptsIn } from "./prompts.ts"
-import { mapVersion } from "./stacked-rotations.ts"
+import { mapVersion, spaceDimensions } from "./stacked-rotations.ts"
 
 // 40 ms for 22 million parameters; longer steps add latency and no throughput
 const stepTokensPerThread = 128
@@ -56,8 +56,9 @@ const stepFolders = ({ head }: FolderEncoder): readonly string[] =>
     : []
 
 /**
- * The digest of all that makes a text's vector: the weights, and how their states are pooled where
- * it is not the mean, which the ids of spaces left out from the beginning.
+ * The digest of all that makes a text's vector: the weights, how their states are pooled where it is
+ * not the mean, which the ids of spaces left out from the beginning, and how many numbers are kept
+ * where these are fewer than the space has.
  */
 const digestOfModel = (
   file: TensorSource,
@@ -67,9 +68,10 @@ const digestOfModel = (
   const weights = digestOfWeights(file)
   if (head.type === "score") return weights
   const isMean = head.pooling.every((mode) => mode === "mean")
-  return isMean && parts.length === 0
+  const cut = head.isCut && head.width < spaceDimensions ? [head.width] : []
+  return isMean && parts.length === 0 && cut.length === 0
     ? weights
-    : digestOf([weights, head.pooling, head.steps, parts]).slice(0, 12)
+    : digestOf([weights, head.pooling, head.steps, parts, ...cut]).slice(0, 12)
 }
 
 const graphOf = (

@@ -28,7 +28,7 @@ export type PoolingStep =
       readonly activation: "identity" | "tanh" | "relu" | "gelu"
     }
 
-/** What sentence-transformers stores of a whole model: its class and its prompts. */
+/** What sentence-transformers stores of a whole model: its class, its prompts, a shorter width. */
 export const sentenceConfigFile = "config_sentence_transformers.json"
 
 const partsFile = "modules.json"
@@ -51,6 +51,8 @@ export interface SentenceFiles {
   readonly pooling: readonly PoolingMode[] | undefined
   readonly steps: readonly PoolingStep[]
   readonly maxTokens: number | undefined
+  /** How many numbers of a vector are kept, where it has more. */
+  readonly truncatedTo: number | undefined
 }
 
 const modeNamed = (name: string): PoolingMode => {
@@ -266,5 +268,6 @@ export const sentenceFiles = (folder: string): SentenceFiles => {
     maxTokens:
       limitIn(folder, readerFileIn(folder), "max_seq_length") ??
       limitIn(folder, "tokenizer_config.json", "model_max_length"),
+    truncatedTo: limitIn(folder, sentenceConfigFile, "truncate_dim"),
   }
 }
