@@ -1,6 +1,5 @@
-import { join } from "node:path"
-import { lowercase, sequenceNormalizer, Tokenizer } from "tokenizers"
-import { readJson } from "../weights/json-file.ts"
+import type { Tokenizer } from "tokenizers"
+import { loadEncoderTokenizer } from "../tokenizer/encoder-tokenizer.ts"
 import { type EmbedTexts, type EmbedTextsRequest, embedTexts } from "./embed-texts.ts"
 
 export interface EmbedTextsInput {
@@ -12,25 +11,11 @@ export interface EmbedTextsInput {
 // each thread of the pool has its own
 const loaded = new Map<string, Tokenizer>()
 
-/**
- * SigLIP was trained on texts in lower case; of its second version the published files leave that
- * to the caller.
- */
-const lowerCase = (tokenizer: Tokenizer): void => {
-  const own = tokenizer.getNormalizer()
-  tokenizer.setNormalizer(sequenceNormalizer(own ? [lowercase(), own] : [lowercase()]))
-}
-
 /** The tokenizer of an encoder's folder. */
 export const tokenizerIn = (folder: string): Tokenizer => {
   const known = loaded.get(folder)
   if (known) return known
-  const tokenizer = Tokenizer.fromFile(join(folder, "tokenizer.json"))
-  // the file may enable padding to a fixed length and silent truncation
-  tokenizer.disablePadding()
-  tokenizer.disableTruncation()
-  const family: unknown = readJson(folder, "config.json").get("model_type")
-  if (family === "siglip" || family === "siglip2") lowerCase(tokenizer)
+  const tokenizer = loadEncoderTokenizer(folder)
   loaded.set(folder, tokenizer)
   return tokenizer
 }

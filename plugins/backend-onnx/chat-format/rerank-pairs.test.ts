@@ -1,8 +1,12 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import fc from "fast-check"
-import { expect, test } from "vitest"
+import { afterAll, describe, expect, test } from "vitest"
 import { encoderFolder } from "../testing/fixtures.ts"
 import { tokenizerIn } from "./embed-texts-job.ts"
 import { rerankPairs } from "./rerank-pairs.ts"
+import rerankPairsJob from "./rerank-pairs-job.ts"
 
 const tokenizer = tokenizerIn(encoderFolder("bert-classifier"))
 const tokensOf = async (text: string) =>
@@ -61,4 +65,60 @@ test("pairs fit into the window, and hold all of query and document", async () =
 test("a window without room for a pair is refused", async () => {
   for (const size of [1, 3, 6])
     expect(await pairsOf("sea", "river", size)).toHaveProperty("queryTooLong")
+})
+
+describe("the token type of a pair's second text", () => {
+  const root = mkdtempSync(join(tmpdir(), "rakit-pairs-"))
+  afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+  /** Tokens of a pair, and how many of them are before the second type. */
+  const typesOf = async (from: string, changed: Readonly<Record<string, unknown>> = {}) => {
+    const path = mkdtempSync(join(root, "model-"))
+    cpSync(encoderFolder(from), path, { recursive: true })
+    const file = join(path, "tokenizer_config.json")
+    const { model_input_names: _, ...config } = JSON.parse(readFileSync(file, "utf8")) as Record<
+      string,
+      unknown
+    >
+    writeFileSync(file, JSON.stringify({ ...config, ...changed }))
+    const part = { text: "river", goesOn: false, maxTokens: 9, maxWindows: 9, maxSequences: 9 }
+    const request = { folder: path, query: "sea", queryTokens: 9, windowTokens: 40, parts: [part] }
+    const read = await rerankPairsJob(request)
+    if (!("parts" in read)) throw new Error("refused")
+    const { ids, secondFrom } = read.parts[0]!.windows[0]![0]!
+    return { tokens: ids.length, first: secondFrom }
+  }
+  const typed = ["input_ids", "token_type_ids", "attention_mask"]
+  const untyped = ["input_ids", "attention_mask"]
+
+  /** Behind [CLS], the query's token, and [SEP]. */
+  const secondAt = 3
+
+  test.each([
+    ["is 1 by BERT's template", "bert-classifier", {}, true],
+    ["is 1 where the names have it", "bert-classifier", { model_input_names: typed }, true],
+    [
+      "is 0 where the names do not have it",
+      "bert-classifier",
+      { model_input_names: untyped, tokenizer_class: "BertTokenizer" },
+      false,
+    ],
+    [
+      "is 0 for a class without types",
+      "bert-classifier",
+      { tokenizer_class: "DistilBertTokenizerFast" },
+      false,
+    ],
+    ["is 0 by XLM-R's template", "xlm-roberta-classifier", {}, false],
+    [
+      "is 0 by XLM-R's template, also with names",
+      "xlm-roberta-classifier",
+      { model_input_names: typed },
+      false,
+    ],
+    ["is 0 by RoBERTa's post-processor", "roberta", { model_input_names: typed }, false],
+  ] as const)("%s", async (_, from, changed, isTyped) => {
+    const { tokens, first } = await typesOf(from, changed)
+    expect(first).toBe(isTyped ? secondAt : tokens)
+  })
 })

@@ -11,7 +11,10 @@ import {
 /** Two texts as token ids, special tokens included, as cross-encoders read them. */
 export interface TokenPair {
   readonly ids: Int32Array
-  /** Where the second text begins: its first token has the second segment (token type). */
+  /**
+   * Where the second segment (token type) begins: with the second text, or behind the last token
+   * where both texts have the first.
+   */
   readonly secondFrom: number
 }
 
@@ -22,6 +25,8 @@ export interface RerankPairsRequest {
   readonly queryTokens: number
   /** The encoder's window: the longest pair, special tokens included. */
   readonly windowTokens: number
+  /** Token type of the second text, where it is not the tokenizer's own. */
+  readonly secondType?: number | undefined
 }
 
 /** Special tokens before, between and after the texts of a pair. */
@@ -29,6 +34,8 @@ interface PairFrame {
   readonly before: readonly number[]
   readonly between: readonly number[]
   readonly after: readonly number[]
+  /** Token type of the second text. */
+  readonly secondType: number
 }
 
 const readFrame = async (tokenizer: Tokenizer): Promise<PairFrame> => {
@@ -43,6 +50,7 @@ const readFrame = async (tokenizer: Tokenizer): Promise<PairFrame> => {
     before: ids.slice(0, first),
     between: ids.slice(between, second),
     after: ids.slice(last + 1),
+    secondType: encoding.getTypeIds()[second]!,
   }
 }
 
@@ -77,9 +85,10 @@ const queryWindows = (ids: readonly number[], capacity: number): readonly (reado
  */
 export const rerankPairs = async (
   tokenizer: Tokenizer,
-  { query, parts, queryTokens, windowTokens }: RerankPairsRequest,
+  { query, parts, queryTokens, windowTokens, ...given }: RerankPairsRequest,
 ): Promise<ReadParts<readonly TokenPair[]>> => {
-  const { before, between, after } = await frameOf(tokenizer)
+  const { before, between, after, ...own } = await frameOf(tokenizer)
+  const isTyped = (given.secondType ?? own.secondType) > 0
   // what is longer has more tokens, or is no text
   const start = query.slice(0, queryTokens * mostCharacters)
   const ids = (await tokenizer.encode(start, null, { addSpecialTokens: false })).getIds()
@@ -92,7 +101,8 @@ export const rerankPairs = async (
   const pairsOf = (document: readonly number[]) =>
     queries.map((one): TokenPair => {
       const start = [...before, ...one, ...between]
-      return { ids: Int32Array.from([...start, ...document, ...after]), secondFrom: start.length }
+      const ids = Int32Array.from([...start, ...document, ...after])
+      return { ids, secondFrom: isTyped ? start.length : ids.length }
     })
   const read: ReadPart<readonly TokenPair[]>[] = []
   for (const part of parts) {
