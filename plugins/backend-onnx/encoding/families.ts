@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { configFile } from "../architectures/folder-config.ts"
-import { type Metadata, present, textIn, textsIn } from "../weights/gguf-metadata.ts"
+import { isClassifier } from "../tokenizer/sentence-folder.ts"
+import { type Metadata, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import type { EncoderOptions } from "../worker/protocol.ts"
@@ -62,10 +63,6 @@ export interface FolderEncoder {
   /** With the limits of all files. */
   readonly config: EncoderConfig
 }
-
-const isClassifier = (json: Metadata): boolean =>
-  present(json, "architectures") &&
-  textsIn(json, "architectures").some((name) => name.endsWith("ForSequenceClassification"))
 
 /** Whether a path is a folder with a sequence classifier. Throws `ModelFileError`. */
 export const isClassifierFolder = (path: string): boolean =>

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Tokenizer } from "tokenizers"
 import { cachedGraph, digestOf, graphFile, knownIn } from "../onnx/graph-cache.ts"
 import { openSession } from "../onnx/onnx-session.ts"
+import { loadEncoderTokenizer } from "../tokenizer/encoder-tokenizer.ts"
 import type { Content } from "../weights/content-digest.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
@@ -109,8 +109,9 @@ const checkTokenizer = (folder: string, vocabulary: number): void => {
   const path = join(folder, "tokenizer.json")
   let size: number
   try {
-    size = Tokenizer.fromFile(path).getVocabSize(true)
+    size = loadEncoderTokenizer(folder).getVocabSize(true)
   } catch (cause) {
+    if (cause instanceof ModelFileError) throw cause
     throw new ModelFileError(path, `it can't be used (${(cause as Error).message})`)
   }
   if (size > vocabulary)

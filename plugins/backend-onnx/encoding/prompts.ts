@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { objectAt } from "../architectures/folder-json.ts"
+import { promptsFile } from "../tokenizer/sentence-folder.ts"
 import { type Metadata, textIn, textOr } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining } from "../weights/model-file-error.ts"

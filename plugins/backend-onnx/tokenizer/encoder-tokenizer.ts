@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { lowercase, sequenceNormalizer, Tokenizer } from "tokenizers"
 import { type Metadata, textOr } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
+import { isSavedAsItsKind } from "./sentence-folder.ts"
 
 const configFile = "tokenizer_config.json"
 
@@ -42,22 +43,106 @@ export const secondTypeIn = (folder: string): 0 | 1 | undefined => {
   return name === "BertTokenizer" ? 1 : undefined
 }
 
-/**
- * SigLIP was trained on texts in lower case; of its second version the published files leave that
- * to the caller.
- */
+type Part = Readonly<Record<string, unknown>>
+
+const isPart = (value: unknown): value is Part =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** A part of tokenizer.json with `changes` to those of a type, also in a sequence. */
+const changed = (part: unknown, type: string, changes: Part): unknown => {
+  if (Array.isArray(part)) return part.map((item) => changed(item, type, changes))
+  if (!isPart(part)) return part
+  if (part.type === type) return { ...part, ...changes }
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]) => [
+      key,
+      key === "normalizers" || key === "pretokenizers" ? changed(value, type, changes) : value,
+    ]),
+  )
+}
+
+interface ChangedPart {
+  readonly key: "normalizer" | "pre_tokenizer"
+  readonly type: string
+  readonly changes: Part
+}
+
+/** Keys of tokenizer_config.json by those of a part of tokenizer.json. */
+const keysOf = {
+  BertNormalizer: {
+    lowercase: "do_lower_case",
+    // null: as the case
+    strip_accents: "strip_accents",
+    handle_chinese_chars: "tokenize_chinese_chars",
+  },
+  ByteLevel: { add_prefix_space: "add_prefix_space" },
+} as const
+
+/** What a class of transformers builds anew from tokenizer_config.json, as far as it says it. */
+const changedPart = ({ name, json }: ClassConfig): ChangedPart | undefined => {
+  const type =
+    name === "BertTokenizer"
+      ? "BertNormalizer"
+      : name === "RobertaTokenizer" || name === "GPT2Tokenizer"
+        ? "ByteLevel"
+        : undefined
+  if (!type) return undefined
+  const said = Object.entries(keysOf[type]).flatMap(([key, from]) => {
+    const value: unknown = json.get(from)
+    const isSaid = typeof value === "boolean" || (key === "strip_accents" && value === null)
+    return isSaid ? [[key, value] as const] : []
+  })
+  if (said.length === 0) return undefined
+  const key = type === "ByteLevel" ? "pre_tokenizer" : "normalizer"
+  return { key, type, changes: Object.fromEntries(said) }
+}
+
+const tokenizerFile = "tokenizer.json"
+/** Bytes of a tokenizer.json: those with the largest vocabularies have 40 million. */
+const largestFile = 2 ** 28
+
+const tokenizerJson = (folder: string): Metadata => readJson(folder, tokenizerFile, largestFile)
+
+/** The tokenizer as the class builds it: where both files say it, tokenizer_config.json counts. */
+const classTokenizer = (folder: string): Tokenizer => {
+  const asItIs = () => Tokenizer.fromFile(join(folder, tokenizerFile))
+  const part = changedPart(classIn(folder))
+  if (!part) return asItIs()
+  const json = tokenizerJson(folder)
+  const own: unknown = json.get(part.key)
+  const wanted = changed(own, part.type, part.changes)
+  if (JSON.stringify(wanted) === JSON.stringify(own)) return asItIs()
+  return Tokenizer.fromString(JSON.stringify({ ...Object.fromEntries(json), [part.key]: wanted }))
+}
+
 const lowerCase = (tokenizer: Tokenizer): void => {
   const own = tokenizer.getNormalizer()
   tokenizer.setNormalizer(sequenceNormalizer(own ? [lowercase(), own] : [lowercase()]))
 }
 
+const sentenceConfig = "sentence_bert_config.json"
+
+/** Whether sentence-transformers puts texts into lower case before all else. */
+const isLowerCased = (folder: string): boolean =>
+  existsSync(join(folder, sentenceConfig)) &&
+  (readJson(folder, sentenceConfig).get("do_lower_case") as unknown) === true &&
+  isSavedAsItsKind(folder)
+
+/**
+ * Whether texts are put into lower case whatever tokenizer.json says: SigLIP was trained on such,
+ * and of its second version the published files leave that to the caller.
+ */
+const needsLowerCase = (folder: string): boolean => {
+  const family: unknown = readJson(folder, "config.json").get("model_type")
+  return family === "siglip" || family === "siglip2" || isLowerCased(folder)
+}
+
 /** Loads the tokenizer of an encoder's folder. */
 export const loadEncoderTokenizer = (folder: string): Tokenizer => {
-  const tokenizer = Tokenizer.fromFile(join(folder, "tokenizer.json"))
+  const tokenizer = classTokenizer(folder)
   // the file may enable padding to a fixed length and silent truncation
   tokenizer.disablePadding()
   tokenizer.disableTruncation()
-  const family: unknown = readJson(folder, "config.json").get("model_type")
-  if (family === "siglip" || family === "siglip2") lowerCase(tokenizer)
+  if (needsLowerCase(folder)) lowerCase(tokenizer)
   return tokenizer
 }
