@@ -77,6 +77,20 @@ describe.each(["bert", "xlm-roberta", "modernbert"])("the cross-encoder %s", (na
   })
 })
 
+test("the default prompt of a saved cross-encoder is before the query", async () => {
+  const plain = encoderFolder("bert-classifier")
+  const path = join(fixture.dataDir, "prompted")
+  cpSync(plain, path, { recursive: true })
+  cpSync(join(encoderFolder("bert"), "modules.json"), join(path, "modules.json"))
+  const saved = { model_type: "CrossEncoder", prompts: { web: "red " }, default_prompt_name: "web" }
+  writeFileSync(join(path, "config_sentence_transformers.json"), JSON.stringify(saved))
+  const [prompted, own] = [await fixture.open("rerank", path), await fixture.open("rerank", plain)]
+  const documents = ["A red apple lies beside the green pear.", "Engine."]
+  const found = await rerank(prompted, { query: "apple", documents })
+  expect(found).toEqual(await rerank(own, { query: "red apple", documents }))
+  expect(found.scores).not.toEqual((await rerank(own, { query: "apple", documents })).scores)
+})
+
 test.each([
   ["modernbert", "fp32"],
   ["bert", "int8"],

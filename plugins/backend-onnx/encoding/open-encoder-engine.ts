@@ -21,7 +21,7 @@ import {
 import { buildEncoderGraph, encoderGraphVersion } from "./encoder-graph.ts"
 import { EncoderRunner, paddedPair, textFeeds } from "./encoder-runner.ts"
 import { type FolderEncoder, folderEncoder } from "./families.ts"
-import { promptsIn } from "./prompts.ts"
+import { pairPromptsIn, promptsIn } from "./prompts.ts"
 import { mapVersion, spaceDimensions } from "./stacked-rotations.ts"
 
 // 40 ms for 22 million parameters; longer steps add latency and no throughput
@@ -147,7 +147,7 @@ export const openEncoderEngine: EngineOpener<
       maxTokens,
       vocabulary: config.vocabulary,
       name: config.name,
-      prompts: promptsIn(spec.path),
+      prompts: scores ? pairPromptsIn(spec.path) : promptsIn(spec.path),
       digest: readFileSync(join(folder, digestFile), "utf8"),
       output: head.type,
       width: head.type === "vector" ? head.width : 1,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
-import { promptFor, promptsIn } from "./prompts.ts"
+import { pairPromptsIn, promptFor, promptsIn } from "./prompts.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-prompts-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -52,4 +52,27 @@ test.each([
   const folder = folderWith(json)
   expect(() => promptsIn(folder)).toThrow(reason)
   expect(() => promptsIn(folder)).toThrow(folder)
+})
+
+test("a cross-encoder has its default prompt only as sentence-transformers saved it", () => {
+  const saved = {
+    model_type: "CrossEncoder",
+    prompts: { web: "Search: ", none: "" },
+    default_prompt_name: "web",
+  }
+  const promptIn = (json: object, isSaved = true): string => {
+    const folder = folderWith(json)
+    writeFileSync(
+      join(folder, "config.json"),
+      JSON.stringify({ architectures: ["BertForSequenceClassification"] }),
+    )
+    if (isSaved) writeFileSync(join(folder, "modules.json"), "[]")
+    return pairPromptsIn(folder).byDefault
+  }
+  expect(promptIn(saved)).toBe("Search: ")
+  expect(promptIn({ ...saved, default_prompt_name: "none" })).toBe("")
+  expect(promptIn({ ...saved, default_prompt_name: null })).toBe("")
+  expect(promptIn({ ...saved, model_type: "SentenceTransformer" })).toBe("")
+  expect(promptIn(saved, false)).toBe("")
+  expect(() => promptIn({ ...saved, default_prompt_name: "query" })).toThrow(/is no prompt of it/)
 })

@@ -1,12 +1,11 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { objectAt } from "../architectures/folder-json.ts"
-import { promptsFile } from "../tokenizer/sentence-folder.ts"
+import { isSavedAsItsKind, promptsFile } from "../tokenizer/sentence-folder.ts"
 import { type Metadata, textIn, textOr } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining } from "../weights/model-file-error.ts"
 import { instructionMark, type Prompts } from "./embed-job.ts"
-import { sentenceConfigFile } from "./sentence-files.ts"
 
 const maxPrompts = 100
 const maxCharacters = 2_000
@@ -32,11 +31,13 @@ const templateIn = (prompts: readonly string[]): string | undefined => {
   return undefined
 }
 
+const none: Prompts = { byDefault: "", named: {} }
+
 /** Reads the prompts of a folder; none where there is no such file. Throws `ModelFileError`. */
 export const promptsIn = (folder: string): Prompts => {
-  if (!existsSync(join(folder, sentenceConfigFile))) return { byDefault: "", named: {} }
-  const json = readJson(folder, sentenceConfigFile)
-  return explaining(join(folder, sentenceConfigFile), () => {
+  if (!existsSync(join(folder, promptsFile))) return none
+  const json = readJson(folder, promptsFile)
+  return explaining(join(folder, promptsFile), () => {
     const named = namedIn(json)
     const name = textOr(json, "default_prompt_name", "")
     if (name && !Object.hasOwn(named, name))
@@ -48,6 +49,13 @@ export const promptsIn = (folder: string): Prompts => {
     }
   })
 }
+
+/**
+ * Reads the prompts of a cross-encoder, of which the default one is before each query; none where
+ * sentence-transformers did not save the folder as one. Throws `ModelFileError`.
+ */
+export const pairPromptsIn = (folder: string): Prompts =>
+  isSavedAsItsKind(folder) ? promptsIn(folder) : none
 
 /**
  * What comes before each text of a request: the prompt that its instruction names, the instruction

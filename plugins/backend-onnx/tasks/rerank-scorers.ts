@@ -69,7 +69,7 @@ export const encoderScorer = (
   { workers, log }: RerankServices,
   { folder, encoderPool, contextTokens }: EncoderScorerOptions,
 ): RerankScorer<TokenPair, EmbedJobEvent> => {
-  const { maxTokens: windowTokens } = encoderPool.info
+  const { maxTokens: windowTokens, prompts } = encoderPool.info
   return {
     contextTokens,
     windowTokens,
@@ -81,7 +81,14 @@ export const encoderScorer = (
           workers,
           log,
           "rerank-pairs-job",
-          { folder, query, queryTokens: contextTokens, windowTokens, parts },
+          {
+            folder,
+            // where sentence-transformers puts it
+            query: `${prompts.byDefault}${query}`,
+            queryTokens: contextTokens,
+            windowTokens,
+            parts,
+          },
         ),
     tokensOf: ({ ids }) => ids.length,
     run: (pairs, _, options) => encoderPool.run(pairs, options),
