@@ -85,7 +85,7 @@ test.each([
   ["keeps the case", { do_lower_case: false }, {}, "The sea", "The sea"],
   ["says nothing", {}, { lowercase: false }, "The sea", "The sea"],
   ["keeps accents", { strip_accents: false }, {}, "caf\u00e9", "caf\u00e9"],
-  ["strips accents", { strip_accents: true }, { lowercase: false }, "Caf\u00e9", "Cafe"],
+  ["strips accents", { do_lower_case: false, strip_accents: true }, {}, "Caf\u00e9", "Cafe"],
   [
     "has accents as the case",
     { strip_accents: null },
