@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { objectAt } from "../architectures/folder-json.ts"
-import { isSavedAsItsKind, promptsFile } from "../tokenizer/sentence-folder.ts"
+import { isSavedAsItsKind, sentenceConfigFile } from "../tokenizer/sentence-folder.ts"
 import { type Metadata, textIn, textOr } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
 import { Damaged, explaining } from "../weights/model-file-error.ts"
@@ -35,9 +35,9 @@ const none: Prompts = { byDefault: "", named: {} }
 
 /** Reads the prompts of a folder; none where there is no such file. Throws `ModelFileError`. */
 export const promptsIn = (folder: string): Prompts => {
-  if (!existsSync(join(folder, promptsFile))) return none
-  const json = readJson(folder, promptsFile)
-  return explaining(join(folder, promptsFile), () => {
+  if (!existsSync(join(folder, sentenceConfigFile))) return none
+  const json = readJson(folder, sentenceConfigFile)
+  return explaining(join(folder, sentenceConfigFile), () => {
     const named = namedIn(json)
     const name = textOr(json, "default_prompt_name", "")
     if (name && !Object.hasOwn(named, name))

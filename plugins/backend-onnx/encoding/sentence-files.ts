@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { objectAt } from "../architectures/folder-json.ts"
+import { partsFile, sentenceConfigFile } from "../tokenizer/sentence-folder.ts"
 import { countIn, countOr, type Metadata, present, textOr } from "../weights/gguf-metadata.ts"
 import { readJson, readTextFile } from "../weights/json-file.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
@@ -28,10 +29,6 @@ export type PoolingStep =
       readonly activation: "identity" | "tanh" | "relu" | "gelu"
     }
 
-/** What sentence-transformers stores of a whole model: its class, its prompts, a shorter width. */
-export const sentenceConfigFile = "config_sentence_transformers.json"
-
-const partsFile = "modules.json"
 const poolingFolder = "1_Pooling"
 
 /** Names of the file of the part that reads texts: older files are named by its architecture. */

@@ -9,15 +9,17 @@ export const isClassifier = (json: Metadata): boolean =>
   present(json, "architectures") &&
   textsIn(json, "architectures").some((name) => name.endsWith("ForSequenceClassification"))
 
-/** Prompts, and the kind of model that sentence-transformers saved. */
-export const promptsFile = "config_sentence_transformers.json"
+/** What sentence-transformers stores of a whole model: its class, its prompts, a shorter width. */
+export const sentenceConfigFile = "config_sentence_transformers.json"
+/** The parts of a model, in their order. */
+export const partsFile = "modules.json"
 
 const byDefault = "SentenceTransformer"
 
 const savedKind = (folder: string): string =>
-  existsSync(join(folder, promptsFile))
-    ? explaining(join(folder, promptsFile), () =>
-        textOr(readJson(folder, promptsFile), "model_type", byDefault),
+  existsSync(join(folder, sentenceConfigFile))
+    ? explaining(join(folder, sentenceConfigFile), () =>
+        textOr(readJson(folder, sentenceConfigFile), "model_type", byDefault),
       )
     : byDefault
 
@@ -26,7 +28,7 @@ const savedKind = (folder: string): string =>
  * its own files there. Throws `ModelFileError`.
  */
 export const isSavedAsItsKind = (folder: string): boolean => {
-  if (!existsSync(join(folder, "modules.json"))) return false
+  if (!existsSync(join(folder, partsFile))) return false
   const config = "config.json"
   const scores = explaining(join(folder, config), () => isClassifier(readJson(folder, config)))
   return savedKind(folder) === (scores ? "CrossEncoder" : byDefault)
