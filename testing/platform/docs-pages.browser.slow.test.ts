@@ -14,7 +14,8 @@ const isBuilt = existsSync(fileURLToPath(new URL("../../dist/guide/index.html", 
 
 if (!installedChromium) it.skip(withoutChromium, () => {})
 
-describe.skipIf(!installedChromium)("the pages of docs, in a browser", () => {
+// the API page alone keeps a core busy for ten seconds
+describe.skipIf(!installedChromium)("the pages of docs, in a browser", { timeout: 60_000 }, () => {
   let platform: Platform
   let browser: Browser
   beforeAll(async () => {
