@@ -14,7 +14,7 @@ import {
   relativeError,
   walkerOf,
 } from "../testing/fixtures.ts"
-import { u64 } from "../testing/gguf-writer.ts"
+import { changeSafetensors } from "../testing/safetensors-writer.ts"
 import { openModelSource } from "./model-source.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-architectures-"))
@@ -110,13 +110,9 @@ describe("what a folder's switches say of its tensors", () => {
 
   test("a head that repeats the embedding is tied", () => {
     const folder = changed("llama", {})
-    const path = join(folder, "model.safetensors")
-    const bytes = readFileSync(path)
-    const end = 8 + Number(bytes.readBigUInt64LE())
-    const entries = JSON.parse(bytes.subarray(8, end).toString("utf8"))
-    entries["lm_head.weight"] = entries["model.embed_tokens.weight"]
-    const head = Buffer.from(JSON.stringify(entries))
-    writeFileSync(path, Buffer.concat([u64(head.length), head, bytes.subarray(end)]))
+    changeSafetensors(folder, (entries) => {
+      entries["lm_head.weight"] = entries["model.embed_tokens.weight"]!
+    })
     const source = openModelSource(folder)
     expect(source.config.tiedHead).toBe(true)
     source.close()
@@ -131,18 +127,15 @@ describe("of a Gemma 3 that reads images the language model is used", () => {
       join(folder, "config.json"),
       JSON.stringify({ model_type: "gemma3", text_config: config, eos_token_id: [1, 5] }),
     )
-    const path = join(folder, "model.safetensors")
-    const bytes = readFileSync(path)
-    const end = 8 + Number(bytes.readBigUInt64LE())
-    const tensors = JSON.parse(bytes.subarray(8, end).toString("utf8")) as Record<string, unknown>
-    const renamed = Object.entries(tensors).map(
-      ([name, tensor]) => [name.replace(/^model\./, place), tensor] as const,
-    )
-    const vision = `${place.startsWith("model") ? "model." : ""}vision_tower.patch.weight`
-    const head = Buffer.from(
-      JSON.stringify(Object.fromEntries([...renamed, [vision, renamed.at(-1)![1]]])),
-    )
-    writeFileSync(path, Buffer.concat([u64(head.length), head, bytes.subarray(end)]))
+    changeSafetensors(folder, (entries) => {
+      const all = Object.entries(entries)
+      for (const [name, tensor] of all) {
+        delete entries[name]
+        entries[name.replace(/^model\./, place)] = tensor
+      }
+      const vision = `${place.startsWith("model") ? "model." : ""}vision_tower.patch.weight`
+      entries[vision] = all.at(-1)![1]
+    })
     const { ids } = expectedOf("gemma3")
     const { session } = await open(folder, "fp32")
     const [found] = await logitsIn(session, ids, [20])

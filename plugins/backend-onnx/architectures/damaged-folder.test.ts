@@ -2,6 +2,7 @@ import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "vitest"
 import { u64 } from "../testing/gguf-writer.ts"
+import { changeSafetensors } from "../testing/safetensors-writer.ts"
 import { refusedFiles } from "./testing/refused-files.ts"
 
 const { copied, refusal } = refusedFiles()
@@ -13,24 +14,8 @@ const config = (change: Readonly<Record<string, unknown>>) => (folder: string) =
   >
   writeFileSync(join(folder, "config.json"), JSON.stringify({ ...json, ...change }))
 }
-/** Changes the header of model.safetensors, or its bytes after the header. */
-const safetensors =
-  (
-    change: (
-      entries: Record<string, { dtype: string; shape: number[]; data_offsets: [number, number] }>,
-      data: Buffer,
-    ) => void,
-  ) =>
-  (folder: string) => {
-    const path = join(folder, "model.safetensors")
-    const bytes = readFileSync(path)
-    const end = 8 + Number(bytes.readBigUInt64LE())
-    const entries = JSON.parse(bytes.subarray(8, end).toString("utf8"))
-    const data = bytes.subarray(end)
-    change(entries, data)
-    const head = Buffer.from(JSON.stringify(entries))
-    writeFileSync(path, Buffer.concat([u64(head.length), head, data]))
-  }
+const safetensors = (change: Parameters<typeof changeSafetensors>[1]) => (folder: string) =>
+  changeSafetensors(folder, change)
 const up = "model.layers.0.mlp.up_proj.weight"
 
 describe("a folder is refused with the reason", () => {

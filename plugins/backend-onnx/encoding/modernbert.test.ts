@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
@@ -6,6 +6,7 @@ import { linearlyScaled, type Rotary } from "../architectures/rotary.ts"
 import { changedEncoder } from "../testing/changed-encoder.ts"
 import { encoderFolder } from "../testing/fixtures.ts"
 import { openEncoder } from "../testing/open-encoder.ts"
+import { changeSafetensors } from "../testing/safetensors-writer.ts"
 import { folderEncoder } from "./families.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-modernbert-"))
@@ -49,20 +50,14 @@ describe("rope_scaling, the form of transformers 4", () => {
 
 /** Adds a tensor of zeros to a folder's weights. */
 const withBias = (folder: string, name: string, length: number): string => {
-  const path = join(folder, "model.safetensors")
-  const file = readFileSync(path)
-  const size = Number(file.readBigUInt64LE(0))
-  const header = JSON.parse(file.toString("utf8", 8, 8 + size)) as Record<string, object>
-  const data = file.subarray(8 + size)
-  header[name] = {
-    dtype: "F32",
-    shape: [length],
-    data_offsets: [data.length, data.length + 4 * length],
-  }
-  const text = Buffer.from(JSON.stringify(header))
-  const start = Buffer.alloc(8)
-  start.writeBigUInt64LE(BigInt(text.length))
-  writeFileSync(path, Buffer.concat([start, text, data, Buffer.alloc(4 * length)]))
+  const bytes = 4 * length
+  changeSafetensors(
+    folder,
+    (entries, { length: end }) => {
+      entries[name] = { dtype: "F32", shape: [length], data_offsets: [end, end + bytes] }
+    },
+    new Uint8Array(bytes),
+  )
   return folder
 }
 
