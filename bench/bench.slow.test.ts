@@ -50,10 +50,10 @@ it("path.ts prints each layer with its ratio", async () => {
 
 it("paid.ts prints what being paid for adds, and the most that is held", async () => {
   const text = await run("paid", "--rounds", "1", "--ms", "500")
-  for (const side of ["with all of it ", "replyAfter: journal", "without", "bare node:http"])
+  for (const side of ["replyAfter: journal", "replyAfter: database", "without", "bare node:http"])
     expect(text.match(new RegExp(`^ {2}(rakit|limit).*${side}.* \\d`, "gm"))).toHaveLength(4)
   expect(text).toMatch(
-    /added by authentication, limits, hold and settlement: median -?[\d.]+ ms .*p95 -?[\d.]+ ms/,
+    /added by authentication, limits, hold and settlement with replyAfter: journal: median -?[\d.]+ ms .*p95 -?[\d.]+ ms/,
   )
 }, 300_000)
 

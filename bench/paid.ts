@@ -1,13 +1,12 @@
 // What authentication, limits, hold and settlement add to a call at three loads, and how many calls
-// a second they leave. `npm run build && node --import tsx bench/paid.ts [--rounds 3] [--ms 3000]`
+// a second they leave, with the embedded database. `npm run build && node --import tsx bench/paid.ts [--rounds 3] [--ms 3000]`
 // `--profile`: where the server spends its CPU time instead.
-import { mkdtempSync } from "node:fs"
+import { mkdtempSync, readFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { codeInWords } from "./deployment/code.ts"
 import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
 import { type OpenLoadClient, startOpenLoadClient } from "./deployment/load-client.ts"
-import { startPostgres } from "./deployment/postgres-server.ts"
 import { startServer } from "./deployment/server-process.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { readOptions } from "./measure/options.ts"
@@ -38,16 +37,18 @@ interface Target {
   readonly name: Side
   readonly url: string
   readonly pid: number
+  /** That of its database; absent: it has none. */
+  readonly databasePid?: number
 }
 
 const offer = async (
   client: OpenLoadClient,
-  { url, pid }: Target,
+  { url, pid, databasePid }: Target,
   perSecond: number,
   ms = options.ms,
 ): Promise<Result> => {
   const cpuUs = () => cpuUsOf(pid) ?? Number.NaN
-  const databaseUs = () => (postgres.pid === undefined ? Number.NaN : cpuUsOfAll(postgres.pid))
+  const databaseUs = () => (databasePid === undefined ? Number.NaN : cpuUsOfAll(databasePid))
   const before = [cpuUs(), databaseUs()] as const
   const body = JSON.stringify(shortChatBody)
   const load = { connections, perSecond, ms }
@@ -66,7 +67,14 @@ const warm = async (client: OpenLoadClient, target: Target) => {
   for (const share of [1 / 4, 1 / 2, 1, 1, 1]) await offer(client, target, share * firstGuess)
 }
 
-type Deployments = Readonly<Record<"with" | "journal" | "without", Deployment>>
+type Deployments = Readonly<Record<"journal" | "database" | "without", Deployment>>
+
+/** With its embedded database. */
+const startPaid = async (deployment: Deployment) => {
+  const server = await startServer(deployment)
+  const pidFile = join(deployment.folder, "data/postgres/postmaster.pid")
+  return { ...server, databasePid: Number.parseInt(readFileSync(pidFile, "utf8"), 10) }
+}
 
 /** Collects how to stop what was started; stops in reverse order. */
 const withStops = async (
@@ -87,14 +95,15 @@ const measure = (deployments: Deployments) =>
   withStops(async (kept) => {
     const client = kept(startOpenLoadClient())
     const servers = {
-      with: kept(await startServer(deployments.with)),
-      journal: kept(await startServer(deployments.journal)),
+      journal: kept(await startPaid(deployments.journal)),
+      database: kept(await startPaid(deployments.database)),
       without: kept(await startServer(deployments.without)),
     }
-    const recorded = await record(servers.with.url, deployments.with.apiKey, path, shortChatBody)
-    const bare = kept(await startBarePeer(deployments.with.folder, { [`POST ${path}`]: recorded }))
+    const { apiKey, folder } = deployments.journal
+    const recorded = await record(servers.journal.url, apiKey, path, shortChatBody)
+    const bare = kept(await startBarePeer(folder, { [`POST ${path}`]: recorded }))
     const targets: readonly Target[] = Object.entries({ ...servers, bare }).map(
-      ([name, { url, pid }]) => ({ name: name as Side, url, pid }),
+      ([name, server]) => ({ ...server, name: name as Side }),
     )
     for (const target of targets) await warm(client, target)
     const held = new Map<Side, Held>()
@@ -103,7 +112,7 @@ const measure = (deployments: Deployments) =>
         target.name,
         await highestRate(firstGuess, (perSecond) => offer(client, target, perSecond)),
       )
-    const highest = held.get("with")!.perSecond
+    const highest = held.get("journal")!.perSecond
     const sides = loads.flatMap((load) =>
       targets.map((target) => ({ name: keyOf(target.name, load.name), target, load })),
     )
@@ -116,7 +125,7 @@ const measure = (deployments: Deployments) =>
 
 const profile = async (deployments: Deployments) => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-profile-"))
-  for (const name of ["with", "without"] as const) {
+  for (const name of ["journal", "without"] as const) {
     const own = join(folder, name)
     await withStops(async (kept) => {
       const client = kept(startOpenLoadClient())
@@ -129,22 +138,15 @@ const profile = async (deployments: Deployments) => {
   }
 }
 
-const postgres = await startPostgres()
-const other = await postgres.another()
+const embedded = { DATABASE_URL: "" }
 const deployments = {
-  with: makeDeployment({
-    atOnce: true,
-    env: { ...(postgres.url && { DATABASE_URL: postgres.url }) },
-  }),
-  journal: makeDeployment({
-    atOnce: true,
-    journalFirst: true,
-    env: { ...(other && { DATABASE_URL: other }) },
-  }),
+  // the default with the embedded database
+  journal: makeDeployment({ atOnce: true, env: embedded }),
+  database: makeDeployment({ atOnce: true, replyAfter: "database", env: embedded }),
   without: makeDeployment({ atOnce: true, unpaid: true }),
 }
 const keyed = {
-  authorization: `Bearer ${deployments.with.apiKey}`,
+  authorization: `Bearer ${deployments.journal.apiKey}`,
   "content-type": "application/json",
 }
 try {
@@ -152,7 +154,9 @@ try {
     `What being paid for costs: an open loop over ${connections} connections; client, server and PostgreSQL share the cores`,
     codeInWords,
   )
-  console.log(`database ${postgres.about}`)
+  console.log(
+    "database the embedded PostgreSQL, one for each side; by default its replies leave after the journal",
+  )
   console.log(
     `rounds   ${options.rounds}, alternating, ${options.ms} ms for each side; medians of the rounds, times from when a call was due`,
   )
@@ -160,5 +164,4 @@ try {
   printLoadAfter(startedMs)
 } finally {
   for (const { remove } of Object.values(deployments)) remove()
-  await postgres.stop()
 }

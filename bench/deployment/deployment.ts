@@ -26,8 +26,8 @@ export interface DeploymentOptions {
   readonly unpaid?: true
   /** The fake model answers in one step, so that its own time is not measured. */
   readonly atOnce?: true
-  /** Replies leave when the journal has their settlement. */
-  readonly journalFirst?: true
+  /** When a reply may leave; by default the ledger's own choice. */
+  readonly replyAfter?: "database" | "journal"
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -64,9 +64,9 @@ const configText = ({
   billing,
   unpaid,
   atOnce,
-  journalFirst,
+  replyAfter,
 }: DeploymentOptions): string => {
-  const ledger = journalFirst ? "{ replyAfter: journal }" : "{}"
+  const ledger = JSON.stringify({ replyAfter })
   const paid = readFileSync(join(root, "config", config), "utf8")
     .replace("../testing/fakes/backend.ts", fileOf("testing/fakes/backend"))
     .replace("billing-ledger: {}", `${billing ?? "billing-ledger"}: ${ledger}`)

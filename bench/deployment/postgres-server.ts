@@ -9,12 +9,11 @@ import pg from "pg"
 
 export interface PostgresServer {
   readonly about: string
-  /** URL of an empty database; undefined: the server under test starts its embedded one. */
-  readonly url: string | undefined
-  /** Absent where it is not ours. */
-  readonly pid?: number | undefined
+  /** URL of an empty database. */
+  readonly url: string
+  readonly pid: number
   /** The URL of another empty database on the same server, which goes with `stop`. */
-  another(): Promise<string | undefined>
+  another(): Promise<string>
   stop(): Promise<void>
 }
 
@@ -71,7 +70,6 @@ const addDatabase = async (url: string): Promise<string> => {
   await ask(url, `CREATE DATABASE ${otherName}`)
   return Object.assign(new URL(url), { pathname: `/${otherName}` }).href
 }
-const dropDatabase = (url: string) => ask(url, `DROP DATABASE IF EXISTS ${otherName} WITH (FORCE)`)
 
 /**
  * A server of the distribution with its own settings, so every commit of money is flushed to disk,
@@ -139,7 +137,7 @@ const startDebian = async (
     return {
       about: `PostgreSQL ${await untilItAnswers(url)}, default settings`,
       url,
-      pid: child.pid,
+      pid: child.pid!,
       another: () => addDatabase(url),
       stop,
     }
@@ -155,28 +153,4 @@ export const startInstalled = async (
 ): Promise<PostgresServer | undefined> => {
   const version = newestDebian()
   return version === undefined ? undefined : startDebian(version, settings)
-}
-
-/**
- * DATABASE_URL if it is set; else a server of the distribution, if one is installed; else the
- * embedded one.
- */
-export const startPostgres = async (): Promise<PostgresServer> => {
-  const url = process.env.DATABASE_URL
-  if (url)
-    return {
-      about: "PostgreSQL at DATABASE_URL",
-      url,
-      another: () => addDatabase(url),
-      stop: () => dropDatabase(url),
-    }
-  const version = newestDebian()
-  return version === undefined
-    ? {
-        about: "the embedded PostgreSQL",
-        url: undefined,
-        another: async () => undefined,
-        stop: async () => {},
-      }
-    : startDebian(version)
 }

@@ -79,7 +79,7 @@ const settings = [
 export const startCluster = async (receiver: string): Promise<Cluster> => {
   const postgres = await startInstalled(settings)
   const database = await postgres?.another()
-  if (!postgres?.url || !postgres.pid || !database)
+  if (!postgres || !database)
     throw new Error("bench/scale.ts measures a PostgreSQL of the distribution: install postgresql")
   const shared = {
     DATABASE_URL: database,
