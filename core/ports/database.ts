@@ -7,6 +7,11 @@ export type Migrations = Readonly<Record<string, Migration>>
 
 /** PostgreSQL 15 or newer. Time is always a parameter, never `now()` in SQL. */
 export interface Database {
+  /**
+   * Whether no other server can work on it at the same time, and it is kept in this deployment's
+   * data folder. Absent: others may.
+   */
+  readonly isExclusive?: boolean
   /** Commits when `body` succeeds; rolls back when it fails or is interrupted. */
   transaction<A, E>(body: (tx: Transaction) => Effect.Effect<A, E>): Effect.Effect<A, E | PortError>
   /** The query builder, on the pool or in `tx`. `Tables` are the calling plugin's own. */

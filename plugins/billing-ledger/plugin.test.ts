@@ -2,7 +2,7 @@ import "reflect-metadata/lite"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Exit, Schema, Scope } from "effect"
+import { Deferred, Effect, Exit, Schema, Scope } from "effect"
 import { sql } from "kysely"
 import { container } from "tsyringe"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -19,6 +19,7 @@ import { fakeLog, fakeMetrics, fakeSigner } from "../../testing/index.ts"
 import { openTestDatabase, type TestDatabase } from "../../testing/postgres.ts"
 import { plugin } from "./plugin.ts"
 import { Settings } from "./settings.ts"
+import { plainCall, settlementOf } from "./testing/plain-ledger.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "rakit-ledger-"))
 let test: TestDatabase
@@ -113,6 +114,49 @@ it("goes on beating and sweeping after the database failed, and says so", async 
     test.database.run(() => sql`DELETE FROM ledger_replica`.execute(test.database.queries())),
   )
   await expect.poll(leases).toBe(1n)
+  await server.stop()
+})
+
+const stateOf = async (id: string) => {
+  const { rows } = await Effect.runPromise(
+    test.database.run(() =>
+      sql<{
+        state: string
+      }>`SELECT state FROM ledger_call WHERE id = ${id}`.execute(test.database.queries()),
+    ),
+  )
+  return rows[0]?.state
+}
+
+it.each([
+  ["auto", "exclusive", "journal"],
+  ["auto", "shared", "database"],
+  ["database", "exclusive", "database"],
+  ["journal", "shared", "journal"],
+])("replyAfter: %s, with a database that is %s: the %s", async (replyAfter, kind, after) => {
+  let gate: Effect.Effect<void> = Effect.void
+  const server = await start(
+    "server",
+    { replyAfter },
+    {
+      ...test.database,
+      isExclusive: kind === "exclusive",
+      run: (query) =>
+        Effect.andThen(
+          Effect.suspend(() => gate),
+          test.database.run(query),
+        ),
+    },
+  )
+  const call = plainCall("replies", systemClock)
+  await Effect.runPromise(server.billing.admit(call))
+  const opened = Deferred.makeUnsafe<void>()
+  if (after === "journal") gate = Deferred.await(opened)
+  await Effect.runPromise(server.billing.settle([settlementOf(call.id)]))
+  expect(await stateOf(call.id)).toBe(after === "journal" ? "open" : "settled")
+  await Effect.runPromise(Deferred.succeed(opened, undefined))
+  await Effect.runPromise(server.billing.balance("replies"))
+  expect(await stateOf(call.id)).toBe("settled")
   await server.stop()
 })
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import { join } from "node:path"
 import { Effect } from "effect"
 import {
+  type Database,
   definePlugin,
   type Log,
   makeStarted,
@@ -36,6 +37,9 @@ const openJournal = (journal: SettlementJournal, log: Log) =>
       }),
     ),
   )
+
+const repliesAfterJournal = ({ replyAfter }: Settings, { isExclusive }: Database): boolean =>
+  replyAfter === "journal" || (replyAfter === "auto" && isExclusive === true)
 
 export const plugin = definePlugin({
   name: "billing-ledger",
@@ -78,7 +82,8 @@ export const plugin = definePlugin({
           const deployment = resolve(container, Tokens.deployment)
           const replica = randomUUID()
           const journal = makeSettlementJournal(join(deployment.dataDir, "settlements"), replica)
-          const journalFirst = settings.replyAfter === "journal" && deployment.mode === "server"
+          const journalFirst =
+            deployment.mode === "server" && repliesAfterJournal(settings, database)
           const parts = { database, clock, log, metrics, settings, replica, journal, journalFirst }
           const billing = makeLedgerBilling(parts)
           provide(container, Tokens.billing, billing)

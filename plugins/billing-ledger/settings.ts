@@ -6,9 +6,9 @@ const positive = (fallback: number, description: string) =>
 
 export const Settings = Schema.Struct({
   replyAfter: setting(
-    Schema.Literals(["database", "journal"]),
-    "database",
-    "When a reply may leave: after its settlement is in the database, or as soon as it is in the journal on this server's disk, a few milliseconds before that. There it survives a kill -9 and a restart, but not a loss of power, which is the operator's loss.",
+    Schema.Literals(["auto", "database", "journal"]),
+    "auto",
+    "When a reply may leave: after its settlement is in the `database`, or as soon as it is in the `journal` on this server's disk, a few milliseconds before that. There it survives a kill -9 and a restart, but not a loss of power, which is the operator's loss. `auto`: the journal with the embedded database, which is on the same disk and has no other server, else the database.",
   ),
   maxGathered: positive(128, "Most calls in one statement."),
   maxInFlight: positive(

@@ -16,6 +16,7 @@ export const makeDatabase = (
   pool: PostgresPool,
   sessionPool: () => PostgresPool,
   { asPortError }: Pick<Failures, "asPortError">,
+  isExclusive: boolean,
 ): { readonly database: Database; readonly close: () => Promise<void> } => {
   const kysely = new Kysely<AnyTables>({ dialect: new PostgresDialect({ pool }) })
   const open = new WeakMap<Transaction, ControlledTransaction<AnyTables>>()
@@ -56,6 +57,7 @@ export const makeDatabase = (
   }
 
   const database: Database = {
+    isExclusive,
     transaction: (body) =>
       Effect.acquireUseRelease(query(begin), body, (handle, exit) =>
         query(() => end(handle, Exit.isSuccess(exit))),

@@ -28,6 +28,8 @@ interface Server {
   readonly address: () => pg.ClientConfig
   /** The server behind a pooler; absent: there is none. */
   readonly direct?: () => pg.ClientConfig
+  /** Embedded: in our data folder, for one server at a time. */
+  readonly isEmbedded: boolean
   /** Says that the disk is full, where the server is our own. */
   readonly noRoom: () => string | undefined
 }
@@ -86,12 +88,13 @@ const findServer = (settings: Settings, { deployment, log }: PostgresDeps) => {
     return Effect.succeed<Server>({
       address: () => ({ connectionString: url }),
       ...(directUrl !== "" && { direct: () => ({ connectionString: directUrl }) }),
+      isEmbedded: false,
       noRoom: () => undefined,
     })
   const cluster = clusterIn(deployment.dataDir, { maxConnections: settings.maxConnections })
   return Effect.map(
     openEmbedded(cluster, deployment.mode, log),
-    (address): Server => ({ address, noRoom: () => noRoomIn(cluster) }),
+    (address): Server => ({ address, isEmbedded: true, noRoom: () => noRoomIn(cluster) }),
   )
 }
 
@@ -119,6 +122,7 @@ export const openPostgres = (
         makePool({ ...options, ...(deps.metrics && { metrics: deps.metrics }) }, watch),
         () => makePool(sessionOptions(options, direct)),
         failures,
+        server.isEmbedded,
       ),
     )
     const { database } = yield* Effect.acquireRelease(open, ({ close }) =>

@@ -22,13 +22,15 @@ const queryAt = async <Row>(url: string, text: string): Promise<readonly Row[]> 
   return (await client.query(text).finally(() => client.end())).rows as readonly Row[]
 }
 
+/** Of the embedded server of a data folder. */
+export const embeddedUrl = (folder: string): string => {
+  const read = (name: string) => readFileSync(join(folder, name), "utf8").trim()
+  return `postgres://rakit:${read("postgres.password")}@127.0.0.1:${read("postgres.port")}/postgres`
+}
+
 /** The embedded server of a data folder. */
 export const embeddedIn = (folder: string): Pick<StoppableDatabase, "query"> => ({
-  query: (text) => {
-    const read = (name: string) => readFileSync(join(folder, name), "utf8").trim()
-    const url = `postgres://rakit:${read("postgres.password")}@127.0.0.1:${read("postgres.port")}/postgres`
-    return queryAt(url, text)
-  },
+  query: (text) => queryAt(embeddedUrl(folder), text),
 })
 
 /** A PostgreSQL of its own, as one on another machine: it can be stopped while servers use it. */
