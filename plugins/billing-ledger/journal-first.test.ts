@@ -94,6 +94,21 @@ test("takes nothing that the disk does not take, and no more than it may", async
   expect(taken.at(-1)).toBe(false)
 })
 
+test("what has settled is written over, and what has not is always in the journal", async () => {
+  const { first, journal, written, finish } = openFixture()
+  const large = (id: string) => ({ ...settlementOf(id), timing: "x".repeat(300_000) })
+  await Effect.runPromise(first.take(large("stuck")))
+  for (let i = 0; i < 20; i++) {
+    expect(await Effect.runPromise(first.take(large(`${i}`)))).toBe(true)
+    expect(await written()).toEqual(expect.arrayContaining(["stuck", `${i}`]))
+    await Effect.runPromise(finish(`${i}`))
+    await expect.poll(() => first.has(`${i}`)).toBe(false)
+  }
+  expect(journal.bytes()).toBeLessThan(2 * 2 ** 20)
+  await Effect.runPromise(finish("stuck"))
+  await Effect.runPromise(Effect.andThen(first.drained, journal.close))
+})
+
 test("what the database could not take stays in the journal, however full that is", async () => {
   const { journal, written } = openFixture()
   const down = new PortError({ port: "database", message: "down" })

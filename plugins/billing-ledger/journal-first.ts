@@ -1,6 +1,5 @@
 import { Effect } from "effect"
 import type { PortError, Settlement } from "../../core/index.ts"
-import { makeGroupCommit } from "./group-commit.ts"
 import type { SettlementJournal } from "./settlement-journal.ts"
 
 export interface JournalFirst {
@@ -18,9 +17,10 @@ export interface JournalFirst {
 
 /** More than the database takes in the time of a few statements: then replies wait for it again. */
 const maxTaken = 1_000
-/** Some 10,000 settlements. Beyond that replies wait until the journal has been emptied. */
+/** Some 1,000 settlements; from here on those that have settled are written over. */
+const rewindBytes = 2 ** 20
+/** Beyond that, as where the database takes nothing, replies wait for it. */
 const maxJournalBytes = 8 * 2 ** 20
-const perWrite = 1_000
 
 /**
  * Lets a reply leave when its settlement is in the journal, where a process that is killed leaves
@@ -32,25 +32,25 @@ export const makeJournalFirst = (
   settle: (item: Settlement) => Effect.Effect<void, PortError>,
   keepsNone: () => boolean,
 ): JournalFirst => {
-  /** By their number, in the order in which they came. */
-  const taken = new Map<string, number>()
+  /** In the order in which they came, with their number. */
+  const taken = new Map<string, { readonly item: Settlement; readonly number: number }>()
   const waiters = new Map<() => void, number>()
   let lastNumber = 0
-  const writes = makeGroupCommit({
-    maxItems: perWrite,
-    maxInFlight: 1,
-    maxWaiting: maxTaken,
-    run: (items: readonly Settlement[]) =>
-      Effect.as(journal.append(items, { flush: false }), items),
-  })
-  const isEmpty = () => taken.size === 0 && keepsNone()
+  let rewindAt = rewindBytes
   const end = (id: string) => {
     taken.delete(id)
-    const [oldest = Number.POSITIVE_INFINITY] = taken.values()
-    for (const [wake, number] of waiters) if (number < oldest && waiters.delete(wake)) wake()
-    if (isEmpty() && journal.bytes() > maxJournalBytes / 2)
-      Effect.runFork(Effect.ignore(journal.clear(isEmpty)))
+    const [oldest] = taken.values()
+    for (const [wake, number] of waiters)
+      if (!(oldest && number >= oldest.number) && waiters.delete(wake)) wake()
   }
+  /** What is taken and large stays long in the way: at least as much is written before the next time. */
+  const makeRoom = Effect.suspend(() => {
+    if (journal.bytes() < rewindAt || !keepsNone()) return Effect.void
+    const items = [...taken.values()].map(({ item }) => item)
+    return Effect.map(journal.rewind(items), () => {
+      rewindAt = Math.min(maxJournalBytes, Math.max(rewindBytes, 2 * journal.bytes()))
+    })
+  })
   const pass = (item: Settlement) => {
     // `settle` logs what it could not do
     Effect.runFork(
@@ -61,11 +61,11 @@ export const makeJournalFirst = (
     )
     return true
   }
-  const take = (item: Settlement): Effect.Effect<boolean> =>
+  const append = (item: Settlement): Effect.Effect<boolean> =>
     Effect.suspend(() => {
       if (taken.size >= maxTaken || journal.bytes() > maxJournalBytes) return Effect.succeed(false)
-      taken.set(item.id, ++lastNumber)
-      return Effect.match(writes.submit(item), {
+      taken.set(item.id, { item, number: ++lastNumber })
+      return Effect.match(journal.append([item], { flush: false }), {
         onSuccess: () => pass(item),
         onFailure: () => {
           end(item.id)
@@ -73,6 +73,7 @@ export const makeJournalFirst = (
         },
       })
     })
+  const take = (item: Settlement) => Effect.andThen(makeRoom, append(item))
   const drained = Effect.callback<void>((resume) => {
     if (taken.size === 0) return resume(Effect.void)
     const wake = () => resume(Effect.void)

@@ -140,7 +140,7 @@ export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements 
         if (isBusy && hasAdopted && isAlive(replica)) continue
         yield* Effect.forEach(items, keep, { concurrency: perWrite, discard: true })
         if (isAlive(replica) || items.some(({ id }) => unwritten.has(id))) continue
-        yield* journal.remove(replica, items.length)
+        yield* journal.remove(replica, items)
       }
       hasAdopted = true
     })

@@ -80,6 +80,27 @@ test("a torn line is skipped, whatever byte it is torn at", async () => {
   expect(await found(replica)).toEqual(all.slice(0, 2))
 })
 
+test("is written over from its front, and what is torn then is of neither line", async () => {
+  const { replica, journal, path } = fresh()
+  const [old, kept, ...later] = [items(20), items(21).slice(20), ...items(24).slice(21)]
+  await run(journal.append([...old, ...kept]))
+  const before = await readFile(path)
+  await run(journal.rewind(kept))
+  for (const item of later) await run(journal.append([item], { flush: false }))
+  expect((await found(replica)).slice(0, 4)).toEqual([...kept, ...later])
+  const after = await readFile(path)
+  const ids = new Map([...old, ...kept, ...later].map((item) => [item.id, item]))
+  for (let torn = 0; torn <= journal.bytes(); torn++) {
+    const read = settlementsIn(
+      Buffer.concat([after.subarray(0, torn), before.subarray(torn)]).toString(),
+    )
+    for (const item of read) expect(item).toMatchObject(ids.get(item.id)!)
+  }
+  await run(journal.clear(() => true))
+  expect(await found(replica)).toEqual([])
+  expect((await stat(path)).size).toBe(small.reservedBytes)
+})
+
 test("is emptied, unless something was kept meanwhile, and goes when it is closed", async () => {
   const { replica, journal, path } = fresh()
   await run(journal.append(items(40)))
@@ -112,12 +133,15 @@ test("what comes after it was closed is kept beside what came before", async () 
   expect(await found(replica)).toEqual(all)
 })
 
-test("a file that has grown since it was read stays", async () => {
+test("a file with more than was read stays", async () => {
   const [{ replica, journal }, other] = [fresh(), fresh()]
-  await run(journal.append(items(2)))
-  await run(other.journal.remove(replica, 1))
-  expect(await found(replica)).toHaveLength(2)
-  await run(other.journal.remove(replica, 2))
+  const all = items(3)
+  await run(journal.append(all.slice(0, 2)))
+  for (const known of [all.slice(0, 1), all.slice(1)]) {
+    await run(other.journal.remove(replica, known))
+    expect(await found(replica)).toHaveLength(2)
+  }
+  await run(other.journal.remove(replica, all))
   expect(await readdir(folder)).not.toContain(`${replica}.jsonl`)
 })
 

@@ -1,6 +1,7 @@
-import { constants, fstatSync, writeSync } from "node:fs"
+import { constants, fstatSync, ftruncateSync, writeSync } from "node:fs"
 import { type FileHandle, mkdir, open, readdir, readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
+import { crc32 } from "node:zlib"
 import { Effect, Semaphore } from "effect"
 import { PortError, type Settlement } from "../../core/index.ts"
 
@@ -10,20 +11,25 @@ export interface SettlementJournal {
   readonly open: Effect.Effect<void, PortError>
   /**
    * They survive the end of the process when it ends; with `flush`, as by default, a crash of the
-   * machine, too.
+   * machine, too. Without it, it ends at once, unless the journal is being flushed or emptied.
    */
   append(
     items: readonly Settlement[],
     options?: { readonly flush: boolean },
   ): Effect.Effect<void, PortError>
-  /** What was written since it was emptied. */
+  /** What was written since it was emptied or rewound. */
   bytes(): number
+  /**
+   * Writes over what has settled: `items` are all that still counts, and come first. The next start
+   * may still find what follows them. Not while the journal is being flushed or emptied.
+   */
+  rewind(items: readonly Settlement[]): Effect.Effect<void>
   /** Forgets everything, unless something is kept again when its turn comes. */
   clear(isEmpty: () => boolean): Effect.Effect<void, PortError>
   /** The journals of other replicas, dead or living, by replica. */
   readonly others: Effect.Effect<ReadonlyMap<string, readonly Settlement[]>, PortError>
-  /** Unless it has more than `known` settlements: its replica lives after all. */
-  remove(replica: string, known: number): Effect.Effect<void, PortError>
+  /** Unless it has other settlements than `known`: its replica lives after all. */
+  remove(replica: string, known: readonly Settlement[]): Effect.Effect<void, PortError>
   /** Removes the file if nothing is kept in it. */
   readonly close: Effect.Effect<void>
 }
@@ -40,15 +46,26 @@ const suffix = ".jsonl"
 const failed = (what: string) => (cause: unknown) =>
   new PortError({ port: "billing", message: `the journal ${what}: ${String(cause)}`, cause })
 
-const toLine = (item: Settlement): string =>
-  `${JSON.stringify({ ...item, costMicros: String(item.costMicros) })}\n`
+/** With a checksum, as a line that was written in part over another one goes on as that did. */
+const toLine = (item: Settlement): string => {
+  const text = JSON.stringify({ ...item, costMicros: String(item.costMicros) })
+  return `{"crc":${crc32(text)},${text.slice(1)}\n`
+}
+
+/** Undefined: its checksum is another one. Lines of earlier versions have none. */
+const checked = (line: string): string | undefined => {
+  const [begin, crc] = /^\{"crc":(\d+),/.exec(line) ?? []
+  if (begin === undefined) return line
+  const text = `{${line.slice(begin.length)}`
+  return crc32(text) === Number(crc) ? text : undefined
+}
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
 /** Undefined: the line is torn, or was never written. */
 const fromLine = (line: string): Settlement | undefined => {
   try {
-    const item = JSON.parse(line.replaceAll("\0", ""))
+    const item = JSON.parse(checked(line.replaceAll("\0", "")) ?? "null")
     if (!isText(item.id) || !isText(item.outcome) || !isText(item.costMicros)) return undefined
     return { ...item, costMicros: BigInt(item.costMicros) }
   } catch {
@@ -113,9 +130,11 @@ const otherFiles = (folder: string, replica: string) => {
     }
     return found
   }
-  const remove = async (other: string, known: number) => {
+  const remove = async (other: string, known: readonly Settlement[]) => {
     const name = `${other}${suffix}`
-    if ((await read(name)).length <= known) await rm(join(folder, name), { force: true })
+    const ids = new Set(known.map(({ id }) => id))
+    const isKnown = (await read(name)).every(({ id }) => ids.has(id))
+    if (isKnown) await rm(join(folder, name), { force: true })
   }
   return { readAll, remove }
 }
@@ -135,13 +154,15 @@ export const makeSettlementJournal = (
   const oneAtATime = Semaphore.makeUnsafe(1)
   let file: FileHandle | undefined
   let bytes = 0
+  /** Where what was written before `rewind` ends. */
+  let oldEnd = 0
 
   const opened = async (): Promise<FileHandle> => {
     // another server on this folder has taken the file of a replica that seemed dead
     if (file && (await isRemoved(file))) {
       await file.close()
       file = undefined
-      bytes = 0
+      bytes = oldEnd = 0
     }
     file ??= await openFile(folder, path, reservedBytes)
     return file
@@ -155,37 +176,58 @@ export const makeSettlementJournal = (
     bytes += lines.length
     return handle
   }
-  /** A few microseconds in the page cache; through the thread pool it would be as many milliseconds. */
-  const appendNow = (lines: Buffer): boolean => {
-    if (!file || bytes + lines.length > maxBytes || fstatSync(file.fd).nlink === 0) return false
-    writeAll(file.fd, lines, bytes)
-    bytes += lines.length
-    return fstatSync(file.fd).nlink > 0
-  }
   const append = async (items: readonly Settlement[], flush: boolean) => {
     const lines = linesOf(items)
-    if (!flush && appendNow(lines)) return
     // taken while it was written: the other server may not have read these lines
     if (await isRemoved(await write(lines, flush))) await write(lines, flush)
   }
-  const erase = async (isEmpty: () => boolean) => {
-    if (bytes === 0 || !file || !isEmpty()) return
-    if (bytes > reservedBytes) await file.truncate(reservedBytes)
-    const used = Math.min(bytes, reservedBytes)
-    await file.write(Buffer.alloc(used), 0, used, 0)
-    await file.datasync()
-    bytes = 0
+  /**
+   * A few microseconds in the page cache; through the thread pool it would be as many milliseconds.
+   * False: `append` has to try it, as there is no file or room, or another server has taken the file.
+   */
+  const appendNow = (items: readonly Settlement[]): boolean => {
+    const lines = linesOf(items)
+    if (!file || bytes + lines.length > maxBytes) return false
+    try {
+      writeAll(file.fd, lines, bytes)
+    } catch {
+      return false
+    }
+    bytes += lines.length
+    return fstatSync(file.fd).nlink > 0
   }
+  const rewindNow = (items: readonly Settlement[]): void => {
+    const end = bytes
+    bytes = 0
+    if (appendNow(items)) oldEnd = Math.max(oldEnd, end)
+    else bytes = end
+  }
+  // not flushed: what a crash of the machine brings back settles nothing twice
+  const erase = async (isEmpty: () => boolean) => {
+    const end = Math.max(bytes, oldEnd)
+    if (end === 0 || !file || !isEmpty()) return
+    if (end > reservedBytes) ftruncateSync(file.fd, reservedBytes)
+    writeAll(file.fd, Buffer.alloc(Math.min(end, reservedBytes)), 0)
+    bytes = oldEnd = 0
+  }
+  const trying = <A>(what: string, work: () => Promise<A>) =>
+    Effect.uninterruptible(Effect.tryPromise({ try: work, catch: failed(what) }))
   const tried = <A>(what: string, work: () => Promise<A>) =>
-    oneAtATime.withPermits(1)(
-      Effect.uninterruptible(Effect.tryPromise({ try: work, catch: failed(what) })),
-    )
+    oneAtATime.withPermits(1)(trying(what, work))
 
   return {
     open: tried("can't be made", async () => void (await opened())),
     append: (items, { flush } = { flush: true }) =>
-      tried("can't be written", () => append(items, flush)),
+      oneAtATime.withPermits(1)(
+        Effect.suspend(() =>
+          !flush && appendNow(items)
+            ? Effect.void
+            : trying("can't be written", () => append(items, flush)),
+        ),
+      ),
     bytes: () => bytes,
+    rewind: (items) =>
+      Effect.asVoid(oneAtATime.withPermitsIfAvailable(1)(Effect.sync(() => rewindNow(items)))),
     clear: (isEmpty) => tried("can't be emptied", () => erase(isEmpty)),
     others: tried("of another replica can't be read", files.readAll),
     remove: (other, known) =>
