@@ -9,10 +9,14 @@ export interface GroupCommitOptions<Item, Answer> {
   readonly maxInFlight: number
   readonly maxWaiting: number
   /**
-   * Items that `allows` accepts wait up to `ms` for others, unless another item goes out or a
-   * statement ends before that.
+   * Items that `allows` accepts wait up to `ms` for others, unless another item goes out or, without
+   * `isPatient`, a statement ends before that.
    */
-  readonly linger?: { readonly ms: number; allows(item: Item): boolean }
+  readonly linger?: {
+    readonly ms: number
+    readonly isPatient?: boolean
+    allows(item: Item): boolean
+  }
   /** Items whose rows a statement has locked wait for its end; undefined: it locks none we know. */
   readonly locks?: { readonly turns: Turns; of(item: Item): string | undefined }
   /** Returns one answer for each item, in their order. */
@@ -121,6 +125,8 @@ export const makeGroupCommit = <Item, Answer>(
   let inFlight = 0
   /** Something waits for more than its time or a statement: another one has its row. */
   let isHeldBack = false
+  /** Something waits for a statement, not for its time. */
+  let isDue = false
   let lingerTimer: NodeJS.Timeout | undefined
   let turnEnd: NodeJS.Immediate | undefined
 
@@ -138,9 +144,14 @@ export const makeGroupCommit = <Item, Answer>(
       send(options.run, group, () => {
         inFlight--
         locks?.turns.release(rows, whenFree)
-        pump()
+        if (isDue || isHeldBack || !linger?.isPatient) pump()
+        else wakeIdlers()
       })
     }
+    isDue = waiting.length > 0
+    wakeIdlers()
+  }
+  const wakeIdlers = (): void => {
     if (inFlight > 0 || waiting.length > 0) return
     for (const wake of idlers) wake()
     idlers.clear()
@@ -162,6 +173,7 @@ export const makeGroupCommit = <Item, Answer>(
         // what is held back is looked at again when a row is free, not for each that joins it
         else if (!mayGo(item, locks)) isHeldBack = true
         else if (inFlight < options.maxInFlight) turnEnd ??= setImmediate(pump)
+        else isDue = true
       }),
     )
 

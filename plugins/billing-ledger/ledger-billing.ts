@@ -140,7 +140,7 @@ const makeGroups = (
       (items: readonly LedgerSettlement[], nowMs) =>
         Effect.map(holds.settle(items, nowMs), () => items),
       ({ id, account }) => account ?? holds.accountOf(id),
-      { ms: behindLingerMs, allows: ({ id }) => isBehind(id) },
+      { ms: behindLingerMs, isPatient: true, allows: ({ id }) => isBehind(id) },
     ),
   }
 }
