@@ -98,7 +98,7 @@ describe("group commit", () => {
 })
 
 describe("items that may linger", () => {
-  const openLingering = () => {
+  const openLingering = (isPatient = false) => {
     const groups: (readonly number[])[] = []
     const run = (items: readonly number[]) =>
       Effect.sync(() => groups.push(items)).pipe(Effect.andThen(turn), Effect.as(items))
@@ -107,7 +107,7 @@ describe("items that may linger", () => {
       group: makeGroupCommit({
         ...options,
         run,
-        linger: { ms: 25, allows: (n: number) => n >= 10 },
+        linger: { ms: 25, isPatient, allows: (n: number) => n >= 10 },
       }),
     }
   }
@@ -144,6 +144,38 @@ describe("items that may linger", () => {
       [10, 1],
       [10, 11, 12],
     ])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it.each([
+    [false, "go out when a statement ends", [[1], [10], [11]]],
+    [true, "wait for their time though a statement ends, if they are patient", [[1], [10, 11]]],
+  ])("patient: %s: %s", async (isPatient, _, expected) => {
+    const { groups, group } = openLingering(isPatient)
+    const first = submitted(group, 1)
+    await Effect.runPromise(turn)
+    const later = submitted(group, 10)
+    expect(await first).toEqual([1])
+    await Effect.runPromise(turn)
+    const last = submitted(group, 11)
+    await vi.advanceTimersByTimeAsync(25)
+    expect(await Promise.all([later, last])).toEqual([[10], [11]])
+    expect(groups).toEqual(expected)
+    await Effect.runPromise(group.idle)
+  })
+
+  it("go out after a statement, if they are patient, with what waits for it or when asked to", async () => {
+    const { groups, group } = openLingering(true)
+    const answers = [submitted(group, 1)]
+    await Effect.runPromise(turn)
+    answers.push(submitted(group, 10), submitted(group, 2))
+    await Promise.all(answers)
+    answers.push(submitted(group, 3))
+    await Effect.runPromise(turn)
+    answers.push(submitted(group, 11))
+    group.hurry()
+    await Promise.all(answers)
+    expect(groups).toEqual([[1], [10, 2], [3], [11]])
     expect(vi.getTimerCount()).toBe(0)
   })
 })

@@ -225,7 +225,12 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const groups = makeGroups(deps, statements, holds, inDoubt, isBehind)
   const { admissions, settlements } = groups
   const spares = makeSpares(deps, groups, inDoubt)
-  const { kept, settleOne, first, ...settling } = makeSettling(deps, settlements.submit, inDoubt)
+  const { kept, settleOne, first, ...settling } = makeSettling(
+    deps,
+    settlements.submit,
+    inDoubt,
+    holds.remembered,
+  )
   const drained = Effect.suspend(() => {
     settlements.hurry()
     return settling.drained

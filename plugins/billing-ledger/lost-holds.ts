@@ -14,6 +14,8 @@ export interface LostHolds {
   admitted(request: AdmitRequest): void
   /** The account of a call that was admitted here and holds money. */
   accountOf(id: string): string | undefined
+  /** With what was admitted, for who settles it when this process and the ledger's memory are gone. */
+  remembered(item: LedgerSettlement): LedgerSettlement
   /** Settles; calls that the ledger does not know any more are admitted again, and charged. */
   settle(
     items: readonly LedgerSettlement[],
@@ -41,9 +43,14 @@ const withoutSpare = ({ spare: _, ...item }: LedgerSettlement): LedgerSettlement
  */
 export const makeLostHolds = (statements: Statements, replica: string, log: Log): LostHolds => {
   const open = new Map<string, AdmitRequest>()
-  const readmission = ({ id, spare, costMicros }: LedgerSettlement): readonly RequestRow[] => {
-    const request = open.get(id)
-    const row = spare?.request ?? (request && toRequest(request, 0))
+  const remembered = (item: LedgerSettlement): LedgerSettlement => {
+    const request = item.spare ? undefined : open.get(item.id)
+    if (!request) return item
+    return { ...item, account: request.caller.tenant.account, request: toRequest(request, 0) }
+  }
+  const readmission = (item: LedgerSettlement): readonly RequestRow[] => {
+    const { costMicros, spare, request } = remembered(item)
+    const row = spare?.request ?? request
     return row ? [{ ...row, ...unchecked, hold_micros: lesserOf(row.hold_micros, costMicros) }] : []
   }
 
@@ -76,8 +83,8 @@ export const makeLostHolds = (statements: Statements, replica: string, log: Log)
   const settle: LostHolds["settle"] = Effect.fnUntraced(function* (items, nowMs, tx) {
     const closed = yield* statements.settle(items, nowMs, tx)
     const charged = items.filter(
-      ({ id, outcome, costMicros, spare }) =>
-        outcome === "settled" && costMicros > 0n && (spare || open.has(id)),
+      ({ id, outcome, costMicros, spare, request }) =>
+        outcome === "settled" && costMicros > 0n && (spare || request || open.has(id)),
     )
     if (closed < items.length && charged.length > 0) yield* restore(charged, nowMs, tx)
     for (const { id } of items) open.delete(id)
@@ -91,6 +98,7 @@ export const makeLostHolds = (statements: Statements, replica: string, log: Log)
       if (open.size > maxRemembered && oldest !== undefined) open.delete(oldest)
     },
     accountOf: (id) => open.get(id)?.caller.tenant.account,
+    remembered,
     settle,
   }
 }

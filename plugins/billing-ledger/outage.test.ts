@@ -1,7 +1,11 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Effect } from "effect"
 import { sql } from "kysely"
 import { describe, expect, it } from "vitest"
 import { type Database, PortError, usageOf } from "../../core/index.ts"
+import { makeSettlementJournal } from "./settlement-journal.ts"
 import {
   account,
   admit,
@@ -14,7 +18,7 @@ import {
   test,
   useAccountFixture,
 } from "./testing/account-fixture.ts"
-import { settlementOf } from "./testing/plain-ledger.ts"
+import { plainLedger, settlementOf } from "./testing/plain-ledger.ts"
 
 useAccountFixture()
 
@@ -99,21 +103,52 @@ describe("when the database does not answer", () => {
     expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 96n, heldMicros: 0n })
   })
 
+  const forget = (id: string) =>
+    test.database.transaction((tx) =>
+      test.database.run(() =>
+        sql`WITH c AS (DELETE FROM ledger_call WHERE id = ${id} RETURNING *), k AS (UPDATE ledger_key SET calls = ledger_key.calls - 1, day_calls = day_calls - 1, open_calls = open_calls - 1, held_micros = ledger_key.held_micros - hold_micros FROM c WHERE ledger_key.key_id = c.key_id AND counts = 'all')
+            UPDATE ledger_account SET held_micros = held_micros - hold_micros FROM c WHERE ledger_account.account_id = c.account_id`.execute(
+          test.database.queries(tx),
+        ),
+      ),
+    )
+
+  it.each([true, false])(
+    "a call whose server was killed, too, is charged by the next one, once (journal first: %s)",
+    async (journalFirst) => {
+      await run(grant(100n))
+      const folder = await mkdtemp(join(tmpdir(), "rakit-outage-"))
+      const journal = makeSettlementJournal(folder, "killed")
+      const answers = { database: test.database }
+      const database: Database = {
+        ...test.database,
+        run: (statement) => answers.database.run(statement),
+      }
+      const killed = plainLedger(database, clock, { journal, journalFirst })
+      const request = call(10n)
+      await run(killed.admit(request))
+      answers.database = { ...test.database, run: () => Effect.fail(lost) }
+      await run(killed.settle([settlementOf(request.id, "settled", 4n)]))
+      await run(journal.close)
+      await run(forget(request.id))
+      const next = plainLedger(test.database, clock, {
+        journal: makeSettlementJournal(folder, "next"),
+      })
+      for (let time = 1; time <= 2; time++) {
+        await run(next.kept.adopt(() => true))
+        await run(next.kept.settleAll)
+        expect(await run(ledger.balance(account))).toEqual({ balanceMicros: 96n, heldMicros: 0n })
+      }
+      await rm(folder, { recursive: true })
+    },
+  )
+
   it("a call that a crash of the database has forgotten is admitted again and charged, once", async () => {
     await run(grant(100n))
     const [forgotten, lines] = [
       await admit(call(10n)),
       await admit({ ...call(10n), counts: "money" }),
     ]
-    const forget = (id: string) =>
-      test.database.transaction((tx) =>
-        test.database.run(() =>
-          sql`WITH c AS (DELETE FROM ledger_call WHERE id = ${id} RETURNING *), k AS (UPDATE ledger_key SET calls = ledger_key.calls - 1, day_calls = day_calls - 1, open_calls = open_calls - 1, held_micros = ledger_key.held_micros - hold_micros FROM c WHERE ledger_key.key_id = c.key_id AND counts = 'all')
-            UPDATE ledger_account SET held_micros = held_micros - hold_micros FROM c WHERE ledger_account.account_id = c.account_id`.execute(
-            test.database.queries(tx),
-          ),
-        ),
-      )
     await run(forget(forgotten))
     await run(forget(lines))
     await run(ledger.settle([settlementOf(forgotten, "settled", 4n)]))

@@ -5,6 +5,7 @@ import type { InDoubtCalls } from "./in-doubt-calls.ts"
 import { type JournalFirst, makeJournalFirst } from "./journal-first.ts"
 import { makeKeptSettlements } from "./kept-settlements.ts"
 import type { LedgerBillingDeps } from "./ledger-billing.ts"
+import type { LostHolds } from "./lost-holds.ts"
 import type { LedgerSettlement } from "./statement-values.ts"
 
 /** Settles through the group or, where replies leave after the journal, behind them. */
@@ -12,6 +13,7 @@ export const makeSettling = (
   deps: Pick<LedgerBillingDeps, "clock" | "log" | "metrics" | "journal" | "journalFirst">,
   submit: (item: LedgerSettlement) => Effect.Effect<unknown, PortError>,
   inDoubt: InDoubtCalls,
+  remembered: LostHolds["remembered"],
 ) => {
   /** A call whose settlement the ledger refuses must not keep its hold. */
   const onRefused = ({ id, outcome, spare }: LedgerSettlement) => {
@@ -34,7 +36,7 @@ export const makeSettling = (
     submit(item).pipe(
       Effect.asVoid,
       Effect.catch((error) => {
-        if (!isAboutItems(error)) return keep(item)
+        if (!isAboutItems(error)) return keep(remembered(item))
         onRefused(item)
         return Effect.fail(error)
       }),
@@ -47,7 +49,9 @@ export const makeSettling = (
   const settleOne = (item: LedgerSettlement) =>
     first
       ? Effect.uninterruptible(
-          Effect.flatMap(first.take(item), (isTaken) => (isTaken ? Effect.void : settleNow(item))),
+          Effect.flatMap(first.take(remembered(item)), (isTaken) =>
+            isTaken ? Effect.void : settleNow(item),
+          ),
         )
       : settleNow(item)
   return { kept, settleOne, first, drained: first?.drained ?? Effect.void }

@@ -71,10 +71,12 @@ export const toRequest = (
 
 export type RequestRow = ReturnType<typeof toRequest>
 
-/** A settlement as it is kept, too: what is in `spare` can be written as JSON. */
+/** A settlement as it is kept, too: all of it but the cost can be written as JSON. */
 export interface LedgerSettlement extends Settlement {
   /** Where it is not known by the call. */
   readonly account?: string
+  /** What was admitted. Absent: in `spare`, or it holds nothing. */
+  readonly request?: RequestRow
   /** The spare call that it used, and what would have been admitted without one. */
   readonly spare?: {
     readonly id: string
