@@ -37,7 +37,7 @@ interface Target {
   readonly name: Side
   readonly url: string
   readonly pid: number
-  /** That of its database; absent: it has none. */
+  /** Absent: it has no database. */
   readonly databasePid?: number
 }
 

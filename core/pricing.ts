@@ -117,8 +117,8 @@ export const costOf = (
   let sum = 0n
   for (const [model, used] of Object.entries(usage))
     sum += femtoCost(prices(model), used) * thousandths
-  const femtosInMicro = 1_000_000_000n
-  const divisor = femtosInMicro * 1000n
+  // thousandths of a femto-rupiah in a micro-rupiah
+  const divisor = 1_000_000_000_000n
   return (sum + divisor - 1n) / divisor
 }
 

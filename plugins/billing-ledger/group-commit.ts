@@ -125,7 +125,7 @@ export const makeGroupCommit = <Item, Answer>(
   let inFlight = 0
   /** Something waits for more than its time or a statement: another one has its row. */
   let isHeldBack = false
-  /** Something waits for a statement, not for its time. */
+  /** Something goes out as soon as a statement ends. */
   let isDue = false
   let lingerTimer: NodeJS.Timeout | undefined
   let turnEnd: NodeJS.Immediate | undefined
@@ -184,8 +184,5 @@ export const makeGroupCommit = <Item, Answer>(
     return Effect.sync(() => void idlers.delete(wake))
   })
 
-  const hurry = () => {
-    if (lingerTimer) pump()
-  }
-  return { submit, idle, hurry }
+  return { submit, idle, hurry: () => (lingerTimer ? pump() : undefined) }
 }

@@ -109,6 +109,56 @@ test("what has settled is written over, and what has not is always in the journa
   await Effect.runPromise(Effect.andThen(first.drained, journal.close))
 })
 
+test("a disk that is full takes any number, as long as they settle", async () => {
+  const room = { reservedBytes: 2 ** 20, maxBytes: 2 ** 20 }
+  const journal = makeSettlementJournal(folder, "small", room)
+  await Effect.runPromise(journal.open)
+  const first = makeJournalFirst(
+    journal,
+    () => Effect.void,
+    () => true,
+  )
+  const items = Array.from({ length: 3_000 }, (_, i) => ({
+    ...settlementOf(`${i}`),
+    timing: "x".repeat(600),
+  }))
+  const taken = await Effect.runPromise(Effect.forEach(items, first.take))
+  expect(new Set(taken)).toEqual(new Set([true]))
+  expect(journal.bytes()).toBeLessThan(2 ** 19)
+  await Effect.runPromise(journal.close)
+})
+
+test("what throws in the journal is not taken, and nobody waits for it", async () => {
+  const { journal } = openFixture()
+  const append = () => Effect.die(new Error("ESTALE"))
+  const first = makeJournalFirst(
+    { ...journal, append },
+    () => Effect.never,
+    () => true,
+  )
+  expect(await Effect.runPromise(first.take(settlementOf("a")))).toBe(false)
+  await Effect.runPromise(first.drained)
+})
+
+test("who makes room writes over nothing that comes meanwhile", async () => {
+  const { journal, written } = openFixture()
+  await Effect.runPromise(journal.open)
+  const first = makeJournalFirst(
+    // as a fiber does after many steps
+    { ...journal, rewind: (counted) => Effect.andThen(Effect.yieldNow, journal.rewind(counted)) },
+    ({ id }) => (id === "large" ? Effect.void : Effect.never),
+    () => true,
+  )
+  const large = { ...settlementOf("large"), timing: "x".repeat(2 ** 18) }
+  await Effect.runPromise(first.take(large))
+  const takes = ["late", "early"].map((id) => first.take(settlementOf(id)))
+  await Effect.runPromise(Effect.all(takes, { concurrency: "unbounded" }))
+  expect(journal.bytes()).toBeLessThan(2 ** 18)
+  await Effect.runPromise(first.take(large))
+  expect(await written()).toEqual(expect.arrayContaining(["late", "early"]))
+  await Effect.runPromise(journal.close)
+})
+
 test("what the database could not take stays in the journal, however full that is", async () => {
   const { journal, written } = openFixture()
   const down = new PortError({ port: "database", message: "down" })

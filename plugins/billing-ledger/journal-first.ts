@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import type { PortError, Settlement } from "../../core/index.ts"
 import type { SettlementJournal } from "./settlement-journal.ts"
 
@@ -17,8 +17,11 @@ export interface JournalFirst {
 
 /** More than the database takes in the time of a few statements: then replies wait for it again. */
 const maxTaken = 1_000
-/** Some 1,000 settlements; from here on those that have settled are written over. */
-const rewindBytes = 2 ** 20
+/**
+ * Some 300 settlements: after so many, those that have settled are written over. Most of what the
+ * journal reserves is left for an outage on a full disk.
+ */
+const rewindBytes = 2 ** 18
 /** Beyond that, as where the database takes nothing, replies wait for it. */
 const maxJournalBytes = 8 * 2 ** 20
 
@@ -36,6 +39,7 @@ export const makeJournalFirst = (
   const taken = new Map<string, { readonly item: Settlement; readonly number: number }>()
   const waiters = new Map<() => void, number>()
   let lastNumber = 0
+  let lastBytes = 0
   let rewindAt = rewindBytes
   const end = (id: string) => {
     taken.delete(id)
@@ -43,13 +47,15 @@ export const makeJournalFirst = (
     for (const [wake, number] of waiters)
       if (!(oldest && number >= oldest.number) && waiters.delete(wake)) wake()
   }
-  /** What is taken and large stays long in the way: at least as much is written before the next time. */
+  const counted = () => (keepsNone() ? [...taken.values()].map(({ item }) => item) : undefined)
   const makeRoom = Effect.suspend(() => {
-    if (journal.bytes() < rewindAt || !keepsNone()) return Effect.void
-    const items = [...taken.values()].map(({ item }) => item)
-    return Effect.map(journal.rewind(items), () => {
-      rewindAt = Math.min(maxJournalBytes, Math.max(rewindBytes, 2 * journal.bytes()))
-    })
+    const bytes = journal.bytes()
+    // rewound or emptied
+    if (bytes < lastBytes) rewindAt = rewindBytes
+    lastBytes = bytes
+    if (bytes < rewindAt) return Effect.void
+    rewindAt = bytes + rewindBytes
+    return journal.rewind(counted)
   })
   const pass = (item: Settlement) => {
     // `settle` logs what it could not do
@@ -65,12 +71,10 @@ export const makeJournalFirst = (
     Effect.suspend(() => {
       if (taken.size >= maxTaken || journal.bytes() > maxJournalBytes) return Effect.succeed(false)
       taken.set(item.id, { item, number: ++lastNumber })
-      return Effect.match(journal.append([item], { flush: false }), {
-        onSuccess: () => pass(item),
-        onFailure: () => {
-          end(item.id)
-          return false
-        },
+      return Effect.map(Effect.exit(journal.append([item], { flush: false })), (exit) => {
+        if (Exit.isSuccess(exit)) return pass(item)
+        end(item.id)
+        return false
       })
     })
   const take = (item: Settlement) => Effect.andThen(makeRoom, append(item))

@@ -221,16 +221,11 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const answer = toPortAnswer(deps.metrics)
   const refusals = makeRefusals(deps.database, clock)
   const holds = makeLostHolds(statements, deps.replica, deps.log)
-  const isBehind = (id: string) => first?.has(id) === true
-  const groups = makeGroups(deps, statements, holds, inDoubt, isBehind)
+  const groups = makeGroups(deps, statements, holds, inDoubt, (id) => first?.has(id) === true)
   const { admissions, settlements } = groups
   const spares = makeSpares(deps, groups, inDoubt)
-  const { kept, settleOne, first, ...settling } = makeSettling(
-    deps,
-    settlements.submit,
-    inDoubt,
-    holds.remembered,
-  )
+  const settling = makeSettling(deps, settlements.submit, inDoubt, holds)
+  const { kept, settleOne, first } = settling
   const drained = Effect.suspend(() => {
     settlements.hurry()
     return settling.drained

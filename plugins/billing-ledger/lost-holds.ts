@@ -14,7 +14,7 @@ export interface LostHolds {
   admitted(request: AdmitRequest): void
   /** The account of a call that was admitted here and holds money. */
   accountOf(id: string): string | undefined
-  /** With what was admitted, for who settles it when this process and the ledger's memory are gone. */
+  /** Adds what was admitted, so that another process can charge it after the database forgot the call. */
   remembered(item: LedgerSettlement): LedgerSettlement
   /** Settles; calls that the ledger does not know any more are admitted again, and charged. */
   settle(
@@ -44,7 +44,8 @@ const withoutSpare = ({ spare: _, ...item }: LedgerSettlement): LedgerSettlement
 export const makeLostHolds = (statements: Statements, replica: string, log: Log): LostHolds => {
   const open = new Map<string, AdmitRequest>()
   const remembered = (item: LedgerSettlement): LedgerSettlement => {
-    const request = item.spare ? undefined : open.get(item.id)
+    const isFree = item.outcome !== "settled" || item.costMicros === 0n
+    const request = isFree || item.spare ? undefined : open.get(item.id)
     if (!request) return item
     return { ...item, account: request.caller.tenant.account, request: toRequest(request, 0) }
   }

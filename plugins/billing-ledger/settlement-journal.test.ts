@@ -85,7 +85,10 @@ test("is written over from its front, and what is torn then is of neither line",
   const [old, kept, ...later] = [items(20), items(21).slice(20), ...items(24).slice(21)]
   await run(journal.append([...old, ...kept]))
   const before = await readFile(path)
-  await run(journal.rewind(kept))
+  expect(await run(journal.rewind(() => undefined))).toBe(false)
+  expect(await run(journal.rewind(() => [...old, ...kept]))).toBe(false)
+  expect(await readFile(path)).toEqual(before)
+  expect(await run(journal.rewind(() => kept))).toBe(true)
   for (const item of later) await run(journal.append([item], { flush: false }))
   expect((await found(replica)).slice(0, 4)).toEqual([...kept, ...later])
   const after = await readFile(path)

@@ -13,7 +13,7 @@ export const makeSettling = (
   deps: Pick<LedgerBillingDeps, "clock" | "log" | "metrics" | "journal" | "journalFirst">,
   submit: (item: LedgerSettlement) => Effect.Effect<unknown, PortError>,
   inDoubt: InDoubtCalls,
-  remembered: LostHolds["remembered"],
+  { remembered }: Pick<LostHolds, "remembered">,
 ) => {
   /** A call whose settlement the ledger refuses must not keep its hold. */
   const onRefused = ({ id, outcome, spare }: LedgerSettlement) => {

@@ -75,7 +75,7 @@ export type RequestRow = ReturnType<typeof toRequest>
 export interface LedgerSettlement extends Settlement {
   /** Where it is not known by the call. */
   readonly account?: string
-  /** What was admitted. Absent: in `spare`, or it holds nothing. */
+  /** What was admitted. Absent: it is in `spare`, or nothing is charged. */
   readonly request?: RequestRow
   /** The spare call that it used, and what would have been admitted without one. */
   readonly spare?: {

@@ -22,7 +22,7 @@ const queryAt = async <Row>(url: string, text: string): Promise<readonly Row[]> 
   return (await client.query(text).finally(() => client.end())).rows as readonly Row[]
 }
 
-/** Of the embedded server of a data folder. */
+/** The URL that reaches the embedded server of a data folder. */
 export const embeddedUrl = (folder: string): string => {
   const read = (name: string) => readFileSync(join(folder, name), "utf8").trim()
   return `postgres://rakit:${read("postgres.password")}@127.0.0.1:${read("postgres.port")}/postgres`
