@@ -19,8 +19,8 @@ export interface JournalFile {
    */
   appendNow(lines: Buffer): boolean
   /**
-   * Writes from the front again. False: nothing has changed, as `lines` take more than half of what
-   * is there, and might be written over themselves.
+   * Writes from the front again; killed at any moment, all of `lines` are in the file. False: they
+   * take more than half of what is there, or the disk does not take them.
    */
   rewindNow(lines: Buffer): boolean
   /** Where the next line goes. */
@@ -117,10 +117,15 @@ export const makeJournalFile = (
     appendNow: (lines) => writeAt(lines, bytes),
     rewindNow: (lines) => {
       const end = bytes
-      if (lines.length > end / 2) return false
-      if (writeAt(lines, 0)) oldEnd = Math.max(oldEnd, end)
-      else bytes = end
-      return bytes < end
+      // a copy first, as some may be written over themselves
+      if (lines.length > end / 2 || !writeAt(lines, end)) {
+        bytes = end
+        return false
+      }
+      oldEnd = Math.max(oldEnd, bytes)
+      if (writeAt(lines, 0)) return true
+      bytes = end + lines.length
+      return false
     },
     bytes: () => bytes,
     // not flushed: a line that a crash of the machine brings back settles once, as its id is known

@@ -47,16 +47,22 @@ export const makeJournalFirst = (
     for (const [wake, number] of waiters)
       if (!(oldest && number >= oldest.number) && waiters.delete(wake)) wake()
   }
-  const counted = () => (keepsNone() ? [...taken.values()].map(({ item }) => item) : undefined)
+  const counted = () => {
+    if (!keepsNone()) return undefined
+    rewindAt = journal.bytes() + rewindBytes
+    return [...taken.values()].map(({ item }) => item)
+  }
   const makeRoom = Effect.suspend(() => {
     const bytes = journal.bytes()
     // rewound or emptied
     if (bytes < lastBytes) rewindAt = rewindBytes
     lastBytes = bytes
-    if (bytes < rewindAt) return Effect.void
-    rewindAt = bytes + rewindBytes
-    return journal.rewind(counted)
+    return bytes < rewindAt ? Effect.void : journal.rewind(counted)
   })
+  const refuse = () => {
+    rewindAt = 0
+    return false
+  }
   const pass = (item: Settlement) => {
     // `settle` logs what it could not do
     Effect.runFork(
@@ -69,12 +75,13 @@ export const makeJournalFirst = (
   }
   const append = (item: Settlement): Effect.Effect<boolean> =>
     Effect.suspend(() => {
-      if (taken.size >= maxTaken || journal.bytes() > maxJournalBytes) return Effect.succeed(false)
+      if (taken.size >= maxTaken || journal.bytes() > maxJournalBytes)
+        return Effect.succeed(refuse())
       taken.set(item.id, { item, number: ++lastNumber })
       return Effect.map(Effect.exit(journal.append([item], { flush: false })), (exit) => {
         if (Exit.isSuccess(exit)) return pass(item)
         end(item.id)
-        return false
+        return refuse()
       })
     })
   const take = (item: Settlement) => Effect.andThen(makeRoom, append(item))

@@ -104,6 +104,26 @@ test("is written over from its front, and what is torn then is of neither line",
   expect((await stat(path)).size).toBe(small.reservedBytes)
 })
 
+test("a rewind that is killed at any byte loses nothing that counts", async () => {
+  const { journal, path } = fresh()
+  const all = items(8)
+  await run(journal.append(all))
+  const [before, end] = [await readFile(path), journal.bytes()]
+  // the first has settled, so that each of them moves by less than its length
+  const counted = all.slice(1, 4)
+  expect(await run(journal.rewind(() => counted))).toBe(true)
+  const [after, length] = [await readFile(path), journal.bytes()]
+  const ids = (file: Buffer) => new Set(settlementsIn(file.toString()).map(({ id }) => id))
+  const cut = (first: Buffer, then: Buffer, at: number) =>
+    Buffer.concat([first.subarray(0, at), then.subarray(at)])
+  for (let torn = 0; torn <= length; torn += 3) {
+    const copying = cut(cut(before, after, end), before, end + torn)
+    const copied = cut(before, after, end)
+    for (const file of [copying, cut(after, copied, torn)])
+      expect(counted.every(({ id }) => ids(file).has(id))).toBe(true)
+  }
+})
+
 test("is emptied, unless something was kept meanwhile, and goes when it is closed", async () => {
   const { replica, journal, path } = fresh()
   await run(journal.append(items(40)))

@@ -212,6 +212,9 @@ test("exactly the decimals between the bounds are written", () => {
   )
 })
 
+/** Of a step no larger multiple is written: it has 15 digits. */
+const largestMultiple = ({ scale }: Decimal): string => String(10 ** (15 - scale))
+
 test("exactly the multiples between the bounds are written", () => {
   const steps = [
     "0.01",
@@ -249,6 +252,7 @@ test("exactly the multiples between the bounds are written", () => {
           const value = exactly(text)
           const at = Math.max(value.scale, scale)
           return (
+            order(text.replace("-", ""), largestMultiple(exactly(step))) <= 0 &&
             (low === null || order(text, low) >= 0) &&
             (high === null || order(text, high) <= 0) &&
             atScale(value, at, "up") % atScale({ digits, scale }, at, "up") === 0n
