@@ -212,7 +212,7 @@ test("exactly the decimals between the bounds are written", () => {
   )
 })
 
-/** Of a step no larger multiple is written: it has 15 digits. */
+/** The largest multiple of a step that is written: it has 15 digits. */
 const largestMultiple = ({ scale }: Decimal): string => String(10 ** (15 - scale))
 
 test("exactly the multiples between the bounds are written", () => {
