@@ -1,9 +1,11 @@
 // What authentication, limits, hold and settlement add to a call at three loads, and how many calls
-// a second they leave, with the embedded database. `npm run build && node --import tsx bench/paid.ts [--rounds 3] [--ms 3000]`
+// a second they leave, with the embedded database.
+// `npm run build && node --import tsx bench/paid.ts [--rounds 3] [--ms 3000]`
 // `--profile`: where the server spends its CPU time instead.
-import { mkdtempSync, readFileSync } from "node:fs"
+import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { readPidFile } from "../plugins/database-postgres/embedded/pid-file.ts"
 import { codeInWords } from "./deployment/code.ts"
 import { type Deployment, makeDeployment } from "./deployment/deployment.ts"
 import { type OpenLoadClient, startOpenLoadClient } from "./deployment/load-client.ts"
@@ -72,8 +74,8 @@ type Deployments = Readonly<Record<"journal" | "database" | "without", Deploymen
 /** With its embedded database. */
 const startPaid = async (deployment: Deployment) => {
   const server = await startServer(deployment)
-  const pidFile = join(deployment.folder, "data/postgres/postmaster.pid")
-  return { ...server, databasePid: Number.parseInt(readFileSync(pidFile, "utf8"), 10) }
+  const { pid } = readPidFile(join(deployment.folder, "data/postgres"))!
+  return { ...server, databasePid: pid }
 }
 
 /** Collects how to stop what was started; stops in reverse order. */

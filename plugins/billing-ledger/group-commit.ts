@@ -123,9 +123,7 @@ export const makeGroupCommit = <Item, Answer>(
   const waiting: Waiting<Item, Answer>[] = []
   const idlers = new Set<() => void>()
   let inFlight = 0
-  /** Something waits for more than its time or a statement: another one has its row. */
-  let isHeldBack = false
-  /** Something goes out as soon as a statement ends. */
+  /** Something waits not for its time but for a statement to end: this group's, or who has its row. */
   let isDue = false
   let lingerTimer: NodeJS.Timeout | undefined
   let turnEnd: NodeJS.Immediate | undefined
@@ -134,17 +132,15 @@ export const makeGroupCommit = <Item, Answer>(
     clearTimeout(lingerTimer)
     clearImmediate(turnEnd)
     lingerTimer = turnEnd = undefined
-    isHeldBack = false
     while (waiting.length > 0 && inFlight < options.maxInFlight) {
       const { group, rows } = takeGroup(waiting, options)
-      isHeldBack = waiting.length > 0
       if (group.length === 0) break
       inFlight++
       locks?.turns.take(rows)
       send(options.run, group, () => {
         inFlight--
         locks?.turns.release(rows, whenFree)
-        if (isDue || isHeldBack || !linger?.isPatient) pump()
+        if (isDue || !linger?.isPatient) pump()
         else wakeIdlers()
       })
     }
@@ -158,7 +154,7 @@ export const makeGroupCommit = <Item, Answer>(
   }
   // what lingers goes on doing so
   const whenFree = () => {
-    if (isHeldBack) pump()
+    if (isDue) pump()
   }
   locks?.turns.join(whenFree)
 
@@ -171,8 +167,8 @@ export const makeGroupCommit = <Item, Answer>(
         if (linger?.allows(item) && waiting.length < options.maxItems)
           lingerTimer ??= setTimeout(pump, linger.ms)
         // what is held back is looked at again when a row is free, not for each that joins it
-        else if (!mayGo(item, locks)) isHeldBack = true
-        else if (inFlight < options.maxInFlight) turnEnd ??= setImmediate(pump)
+        else if (mayGo(item, locks) && inFlight < options.maxInFlight)
+          turnEnd ??= setImmediate(pump)
         else isDue = true
       }),
     )

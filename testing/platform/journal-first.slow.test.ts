@@ -2,13 +2,12 @@ import { randomBytes } from "node:crypto"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import pg from "pg"
 import { afterEach, beforeEach, expect, test } from "vitest"
 import { readPidFile } from "../../plugins/database-postgres/embedded/pid-file.ts"
 import { type Platform, runCli, startPlatform } from "../platform.ts"
 import { openTestDatabase, type TestDatabase } from "../postgres.ts"
 import { writeMoneyConfig } from "./money-config.ts"
-import { embeddedUrl } from "./stoppable-database.ts"
+import { embeddedUrl, queryAt } from "./stoppable-database.ts"
 
 /** Replies leave before the database has their settlements. */
 
@@ -49,20 +48,8 @@ const load = async ({ url }: Platform, replied: (callId: string) => void): Promi
   await Promise.allSettled(Array.from({ length: 8 }, client))
 }
 
-const query = async <Row>(
-  url: string,
-  sql: string,
-  values: readonly unknown[] = [],
-): Promise<Row[]> => {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  const { rows } = await client.query(sql, [...values])
-  await client.end()
-  return rows as Row[]
-}
-
 const unpaid = (url: string, ids: readonly string[]) =>
-  query(
+  queryAt(
     url,
     "SELECT x AS id FROM unnest($1::uuid[]) x WHERE NOT EXISTS (SELECT FROM ledger_call c WHERE c.id = x AND c.state = 'settled' AND c.cost_micros = 2500000)",
     [ids],
@@ -72,7 +59,7 @@ const unpaid = (url: string, ids: readonly string[]) =>
 const untilNoneIsOpen = async (url: string) => {
   const endMs = Date.now() + 30_000
   for (;;) {
-    const open = await query(url, "SELECT FROM ledger_call WHERE state = 'open'")
+    const open = await queryAt(url, "SELECT FROM ledger_call WHERE state = 'open'")
     if (open.length === 0 || Date.now() > endMs) return
     await new Promise((resolve) => setTimeout(resolve, 200))
   }

@@ -15,11 +15,15 @@ export interface StoppableDatabase {
   close(): Promise<void>
 }
 
-const queryAt = async <Row>(url: string, text: string): Promise<readonly Row[]> => {
+export const queryAt = async <Row>(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> => {
   const client = new pg.Client({ connectionString: url })
   client.on("error", () => {})
   await client.connect()
-  return (await client.query(text).finally(() => client.end())).rows as readonly Row[]
+  return (await client.query(text, [...values]).finally(() => client.end())).rows as readonly Row[]
 }
 
 /** The URL that reaches the embedded server of a data folder. */
