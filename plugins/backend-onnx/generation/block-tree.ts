@@ -1,8 +1,5 @@
-import type { KvBlock } from "../sessions/kv-store.ts"
+import { blockTokens, type KvBlock } from "../sessions/kv-store.ts"
 import type { KvCache } from "./kv-cache.ts"
-
-/** Tokens of a whole block. */
-export const blockTokens = 16
 
 /**
  * Keys and values of up to 16 tokens that follow those of the parent. Shorter blocks end a prefix
@@ -59,6 +56,7 @@ export class BlockTree {
   private readonly roots = new Map<string, Map<string, Block>>()
   /** Oldest first, with the owner. */
   private readonly byAge = new Map<Block, string>()
+  /** The memory of whole blocks that were dropped, for the next ones. */
   private readonly spare: KvBlock[] = []
   private readonly tokenBytes: number
   bytes = 0
@@ -148,8 +146,7 @@ export class BlockTree {
     if (!block.parent && !siblings.size) this.roots.delete(owner)
     this.byAge.delete(block)
     this.bytes -= block.tokens * this.tokenBytes
-    const isSpare = block.tokens === blockTokens && this.spare.length < 8 && !block.data.isLost
-    if (isSpare) this.spare.push(block.data)
+    if (block.tokens === blockTokens && !block.data.isLost) this.spare.push(block.data)
     else block.data.release()
   }
 }

@@ -2,9 +2,8 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
 import { kvTokenBytes } from "../sessions/kv-bank.ts"
-import type { KvShape } from "../sessions/kv-store.ts"
+import { blockTokens, type KvShape } from "../sessions/kv-store.ts"
 import { cacheOf, contentsOf } from "../testing/kv-in-memory.ts"
-import { blockTokens } from "./block-tree.ts"
 import type { KvCache } from "./kv-cache.ts"
 import { PrefixCache } from "./prefix-cache.ts"
 
@@ -175,6 +174,30 @@ test("the memory is bounded, and what was not used for longest goes first", () =
       breakpoints: [],
     }),
   ).toBe(0)
+})
+
+test("V8 does not count whole blocks, and the memory of dropped ones is used again", () => {
+  const wide: KvShape = { layers: 8, kvHeads: 4, headSize: 64 }
+  const bytes = 64 * blockTokens * kvTokenBytes(wide)
+  const prefixes = new PrefixCache(bytes, kvTokenBytes(wide))
+  const cache = cacheOf(wide)
+  cache.reserve(64 * blockTokens)
+  cache.length = 64 * blockTokens
+  const grown = (first: number) => {
+    const before = process.memoryUsage()
+    const ids = range(cache.length, first)
+    prefixes.keep("a", cache, { ids, tokens: ids.length, breakpoints: [] })
+    const after = process.memoryUsage()
+    return {
+      counted: after.external - before.external,
+      taken: after.arrayBuffers - before.arrayBuffers,
+    }
+  }
+  const first = grown(0)
+  expect(first.counted).toBeLessThan(bytes / 8)
+  expect(first.taken).toBeGreaterThanOrEqual(bytes)
+  expect(grown(5000).taken).toBeLessThan(bytes / 8)
+  expect(prefixes.bytes).toBe(bytes)
 })
 
 const text = fc

@@ -1,5 +1,6 @@
+import { blockTokens } from "../sessions/kv-store.ts"
 import type { ThreadStats } from "../worker/protocol.ts"
-import { type Block, BlockTree, blockKey, blockTokens, matchingTokens } from "./block-tree.ts"
+import { type Block, BlockTree, blockKey, matchingTokens } from "./block-tree.ts"
 import type { KvCache } from "./kv-cache.ts"
 
 /** What a request may take from the cache. */

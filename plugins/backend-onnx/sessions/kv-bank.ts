@@ -1,12 +1,14 @@
 import type { DecoderSession } from "./decoder.ts"
 import { KvMemory } from "./kv-memory.ts"
 import {
+  blockTokens,
   type FreshRow,
   type KvBlock,
   type KvNumbers,
   type KvShape,
   type KvStore,
   type StoredRows,
+  uncounted,
   zeros,
 } from "./kv-store.ts"
 
@@ -165,7 +167,9 @@ export class KvBank implements KvStore {
     const block =
       into instanceof HostBlock
         ? into
-        : new HostBlock(zeros(this.joinedLayers !== undefined, numbers))
+        : new HostBlock(
+            (count === blockTokens ? uncounted : zeros)(this.joinedLayers !== undefined, numbers),
+          )
     let at = 0
     for (const array of this.arrays)
       for (let head = 0; head < kvHeads; head++, at += size) {

@@ -5,6 +5,18 @@ export type KvNumbers = Float32Array | Uint16Array
 export const zeros = (halves: boolean, length: number): KvNumbers =>
   halves ? new Uint16Array(length) : new Float32Array(length)
 
+/** Tokens of a whole block. */
+export const blockTokens = 16
+
+/**
+ * Memory that V8 does not count: a long prompt fills so much that it would collect garbage each time, on
+ * a core of the next step. For arrays that are used again and again, as V8 is in no hurry to free them.
+ */
+export const uncounted = (halves: boolean, length: number): KvNumbers =>
+  halves
+    ? new Uint16Array(new SharedArrayBuffer(2 * length))
+    : new Float32Array(new SharedArrayBuffer(4 * length))
+
 export interface KvShape {
   readonly layers: number
   readonly kvHeads: number
