@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Template } from "@huggingface/jinja"
 import { afterAll, beforeAll } from "vitest"
 import { writeGguf } from "../../testing/gguf-writer.ts"
 import { tinyLlama } from "../../testing/tiny-llama.ts"
+import { ChatTemplate } from "../../tokenizer/chat-template.ts"
 import {
   type ChatTokenizer,
   loadChatTokenizer,
@@ -48,7 +48,7 @@ export const promptRenderer = () => {
     const prompt = await chatPrompt(
       {
         ...tiny,
-        template: new Template(template),
+        template: new ChatTemplate(template),
         format: { ...tiny.format, template, controlTokens },
       },
       ask,
