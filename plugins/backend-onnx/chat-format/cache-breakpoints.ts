@@ -24,9 +24,13 @@ export const withSigns = (text: string, offsets: readonly number[], sign: string
 
 /**
  * Removes the placeholders from rendered text and returns where they were; with `strips` it removes
- * the white space that the text begins with, too.
+ * the white space that the text begins or ends with, too.
  */
-export const withoutSigns = (signed: string, sign: string, strips = false): MarkedText => {
+export const withoutSigns = (
+  signed: string,
+  sign: string,
+  strips: { readonly begin?: boolean; readonly end?: boolean } = {},
+): MarkedText => {
   const parts = signed.split(sign)
   let characters = 0
   const cuts = parts.slice(0, -1).map((part) => {
@@ -34,8 +38,9 @@ export const withoutSigns = (signed: string, sign: string, strips = false): Mark
     return characters
   })
   const text = parts.join("")
-  const kept = strips ? text.trimStart() : text
-  const gone = text.length - kept.length
+  const begun = strips.begin ? text.trimStart() : text
+  const kept = strips.end ? begun.trimEnd() : begun
+  const gone = text.length - begun.length
   return { text: kept, cuts: cuts.map((cut) => Math.max(0, cut - gone)) }
 }
 

@@ -159,13 +159,18 @@ const encode = async (
 ): Promise<Pick<Extract<Prompt, { ids: unknown }>, "ids" | "cacheBreakpoints">> => {
   const ids: number[] = []
   const cacheBreakpoints: number[] = []
-  const stripping = new Set(chat.format.strippingTokens)
-  for (const piece of pieces) {
+  const { strippingTokens, strippingBefore } = chat.format
+  const strips = (by: readonly number[], neighbour: number | string | undefined) =>
+    typeof neighbour === "number" && by.includes(neighbour)
+  for (const [at, piece] of pieces.entries()) {
     if (typeof piece === "number") {
       ids.push(piece)
       continue
     }
-    const { text, cuts } = withoutSigns(piece, sign, ids.length > 0 && stripping.has(ids.at(-1)!))
+    const { text, cuts } = withoutSigns(piece, sign, {
+      begin: strips(strippingTokens, pieces[at - 1]),
+      end: strips(strippingBefore, pieces[at + 1]),
+    })
     const tokenizer = ids.length ? chat.laterTokenizer : chat.tokenizer
     const encoding = await tokenizer.encode(text, null, { addSpecialTokens: false })
     for (const tokens of tokensBefore(encoding, cuts)) cacheBreakpoints.push(ids.length + tokens)

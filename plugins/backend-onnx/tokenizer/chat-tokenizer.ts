@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Template } from "@huggingface/jinja"
 import { Tokenizer } from "tokenizers"
 import { Damaged } from "../weights/model-file-error.ts"
+import { ChatTemplate } from "./chat-template.ts"
 import type { ChatLanguage } from "./vocabulary.ts"
 
 /** Increment it whenever files written by earlier versions must be written again. */
-export const chatTokenizerVersion = 2
+export const chatTokenizerVersion = 3
 
 const tokenizerFile = "tokenizer.json"
 const laterTokenizerFile = "later-tokenizer.json"
@@ -19,6 +19,8 @@ export interface ChatFormat {
   readonly controlTokens: Readonly<Record<string, number>>
   /** Ids of control tokens that take the white space behind them along. */
   readonly strippingTokens: readonly number[]
+  /** Ids of control tokens that take the white space before them along. */
+  readonly strippingBefore: readonly number[]
   readonly bosToken: string
   readonly eosToken: string
   /**
@@ -37,7 +39,7 @@ const mustWork = (what: string, attempt: () => unknown): void => {
 
 /** Writes the files that `loadChatTokenizer` reads, after a trial run. Throws `Damaged`. */
 export const writeChatTokenizer = (language: ChatLanguage, folder: string): void => {
-  const { vocabulary, controlTokens, strippingTokens = [] } = language
+  const { vocabulary, controlTokens, strippingTokens = [], strippingBefore = [] } = language
   const { template, bosToken, eosToken } = language
   const longestTokenBytes = vocabulary.tokens.reduce(
     (most, _, id) => Math.max(most, vocabulary.bytesOf(id).length),
@@ -47,6 +49,7 @@ export const writeChatTokenizer = (language: ChatLanguage, folder: string): void
     template,
     controlTokens,
     strippingTokens,
+    strippingBefore,
     bosToken,
     eosToken,
     longestTokenBytes,
@@ -58,7 +61,7 @@ export const writeChatTokenizer = (language: ChatLanguage, folder: string): void
       : [[laterTokenizerFile, JSON.stringify(language.laterTokenizer)] as const]),
   ] as const
   for (const [, text] of texts) mustWork("tokenizer", () => Tokenizer.fromString(text))
-  mustWork("chat template", () => new Template(template))
+  mustWork("chat template", () => new ChatTemplate(template))
   for (const [name, text] of texts) writeFileSync(join(folder, name), text)
   writeFileSync(join(folder, chatFile), JSON.stringify(format))
 }
@@ -68,7 +71,7 @@ export interface ChatTokenizer {
   /** Tokenizer for text that does not begin the prompt. */
   readonly laterTokenizer: Tokenizer
   readonly format: ChatFormat
-  readonly template: Template
+  readonly template: ChatTemplate
 }
 
 // each thread of the pool has its own
@@ -85,7 +88,7 @@ export const loadChatTokenizer = (folder: string): ChatTokenizer => {
   const tokenizer = Tokenizer.fromFile(first)
   const fresh = {
     format,
-    template: new Template(format.template),
+    template: new ChatTemplate(format.template),
     tokenizer,
     laterTokenizer: existsSync(later) ? Tokenizer.fromFile(later) : tokenizer,
   }

@@ -48,6 +48,23 @@ test("a class that transformers leaves aside says nothing of the second type", (
 const tokensOf = async (path: string, text: string): Promise<readonly string[]> =>
   (await loadEncoderTokenizer(path).encode(text, null, { addSpecialTokens: false })).getTokens()
 
+test("a special token that the model has no row for is left out, and its text is text", async () => {
+  const json = JSON.parse(readFileSync(join(encoderFolder("bert"), "tokenizer.json"), "utf8"))
+  const rows = loadEncoderTokenizer(encoderFolder("bert")).getVocabSize(true)
+  const image = { ...json.added_tokens[0], id: rows, content: "<image>", special: true }
+  const files = (token: object) => ({
+    "tokenizer.json": { added_tokens: [...json.added_tokens, token] },
+    "config.json": { vocab_size: rows },
+  })
+  const tokenizer = loadEncoderTokenizer(folderOf("bert", files(image)))
+  expect(tokenizer.getVocabSize(true)).toBe(rows)
+  const ids = (await tokenizer.encode("a<image>b", null)).getIds()
+  expect(Math.max(...ids)).toBeLessThan(rows)
+  // opening the model refuses what is left
+  const other = loadEncoderTokenizer(folderOf("bert", files({ ...image, special: false })))
+  expect(other.getVocabSize(true)).toBe(rows + 1)
+})
+
 const cased = { type: "BertNormalizer", clean_text: true, handle_chinese_chars: true }
 const keepsCase = { normalizer: { ...cased, strip_accents: null, lowercase: false } }
 const lower = ["the", "sea"]

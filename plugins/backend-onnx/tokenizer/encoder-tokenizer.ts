@@ -103,16 +103,36 @@ const largestFile = 2 ** 28
 
 const tokenizerJson = (folder: string): Metadata => readJson(folder, tokenizerFile, largestFile)
 
-/** The tokenizer as the class builds it: where both files say it, tokenizer_config.json counts. */
-const classTokenizer = (folder: string): Tokenizer => {
-  const asItIs = () => Tokenizer.fromFile(join(folder, tokenizerFile))
+/** What the class builds anew: where both files say it, tokenizer_config.json counts. */
+const classChanges = (folder: string): Part | undefined => {
   const part = changedPart(classIn(folder))
-  if (!part) return asItIs()
-  const json = tokenizerJson(folder)
-  const own: unknown = json.get(part.key)
+  if (!part) return undefined
+  const own: unknown = tokenizerJson(folder).get(part.key)
   const wanted = changed(own, part.type, part.changes)
-  if (JSON.stringify(wanted) === JSON.stringify(own)) return asItIs()
-  return Tokenizer.fromString(JSON.stringify({ ...Object.fromEntries(json), [part.key]: wanted }))
+  return JSON.stringify(wanted) === JSON.stringify(own) ? undefined : { [part.key]: wanted }
+}
+
+const withChanges = (folder: string, changes: Part): Tokenizer =>
+  Tokenizer.fromString(JSON.stringify({ ...Object.fromEntries(tokenizerJson(folder)), ...changes }))
+
+/** The added tokens without special ones that the model has no row for, as Gemma's of images. */
+const addedWithin = (folder: string, rows: number): Part => {
+  const added: unknown = tokenizerJson(folder).get("added_tokens")
+  const hasRow = (token: unknown) =>
+    !isPart(token) || token.special !== true || Number(token.id) < rows
+  return Array.isArray(added) ? { added_tokens: added.filter(hasRow) } : {}
+}
+
+/** The tokenizer as the class builds it, for the rows of the model. */
+const classTokenizer = (folder: string): Tokenizer => {
+  const changes = classChanges(folder)
+  const tokenizer = changes
+    ? withChanges(folder, changes)
+    : Tokenizer.fromFile(join(folder, tokenizerFile))
+  const rows: unknown = readJson(folder, "config.json").get("vocab_size")
+  return typeof rows === "number" && tokenizer.getVocabSize(true) > rows
+    ? withChanges(folder, { ...changes, ...addedWithin(folder, rows) })
+    : tokenizer
 }
 
 const lowerCase = (tokenizer: Tokenizer): void => {

@@ -11,6 +11,7 @@ export type FolderTokenizer = Pick<
   | "laterTokenizer"
   | "controlTokens"
   | "strippingTokens"
+  | "strippingBefore"
   | "startsWithSpace"
 >
 
@@ -33,16 +34,23 @@ interface AddedToken {
   readonly id: number
   readonly content: string
   readonly special: boolean
+  readonly lstrip: boolean
   readonly rstrip: boolean
 }
 
 const addedTokens = (value: Json | undefined): readonly AddedToken[] => {
   if (!Array.isArray(value)) return []
   return value.map((item) => {
-    const { id, content, special, rstrip } = isObject(item) ? item : {}
+    const { id, content, special, lstrip, rstrip } = isObject(item) ? item : {}
     if (typeof id !== "number" || typeof content !== "string")
       throw new Damaged("an entry of 'added_tokens' is not one")
-    return { id, content, special: special === true, rstrip: rstrip === true }
+    return {
+      id,
+      content,
+      special: special === true,
+      lstrip: lstrip === true,
+      rstrip: rstrip === true,
+    }
   })
 }
 
@@ -136,9 +144,18 @@ const spellingOf = (json: Objects, model: Objects): ((token: string) => Buffer) 
 export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer => {
   const model = json.model
   if (!isObject(model)) throw new Damaged("it has no 'model'")
-  const added = addedTokens(json.added_tokens)
+  const listed = addedTokens(json.added_tokens)
+  // text models of Gemma 3 list a token of images, for which they have no row
+  const added = listed.filter(({ id, special }) => !special || id < size)
   const special = added.filter((token) => token.special)
-  const entries = vocabIn(model)
+  // the unknown token stays, as the model needs it and no text encodes to it directly
+  const hidden = new Set(
+    listed.flatMap(({ content, special }) =>
+      special && content !== model.unk_token ? [content] : [],
+    ),
+  )
+  const rowless = new Set(listed.flatMap((token) => (added.includes(token) ? [] : token.content)))
+  const entries = vocabIn(model).filter(([token]) => !rowless.has(token))
   const last = [...entries.map(([, id]) => id), ...added.map(({ id }) => id)].reduce(
     (a, b) => Math.max(a, b),
     -1,
@@ -156,10 +173,6 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
     if (!verbatim.has(id)) return spell(token)
     return Buffer.from(spell === pieceBytes ? token.replaceAll(spaceMark, " ") : token)
   }
-  // the unknown token stays, as the model needs it and no text encodes to it directly
-  const hidden = new Set(
-    special.map(({ content }) => content).filter((content) => content !== model.unk_token),
-  )
   const tokenizer: Objects = {
     ...json,
     truncation: null,
@@ -182,6 +195,7 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
     ...(later === undefined ? {} : { laterTokenizer: later }),
     controlTokens: Object.fromEntries(special.map(({ content, id }) => [content, id])),
     strippingTokens: special.flatMap(({ id, rstrip }) => (rstrip ? [id] : [])),
+    strippingBefore: special.flatMap(({ id, lstrip }) => (lstrip ? [id] : [])),
     startsWithSpace: spell === pieceBytes && prependsSpace(json),
   }
 }

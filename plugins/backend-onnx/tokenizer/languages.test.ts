@@ -87,6 +87,13 @@ describe("the same from the metadata of a GGUF file", () => {
       expect(language.vocabulary.bytesOf(id)).toEqual(folder.vocabulary.bytesOf(id))
   })
 
+  test("a call of Llama 3.x that awaits its result ends by a token that no key names", () => {
+    const own = byteLevelMetadata(fixtureFolder("llama3-sharded"), "llama-bpe")
+    const tokens = (own["tokenizer.ggml.tokens"] as readonly string[]).with(1, "<|eom_id|>")
+    const metadata = { ...own, ...template, "tokenizer.ggml.tokens": tokens }
+    expect(ggufLanguage(metadataOf(metadata), 416).endTokens).toEqual([2, 4, 1])
+  })
+
   test("SentencePiece: pieces by score, bytes where there is no piece", async () => {
     const fixture = JSON.parse(
       readFileSync(join(fixtureFolder("sentencepiece.json")), "utf8"),

@@ -27,6 +27,8 @@ export interface ChatLanguage {
   readonly controlTokens: Readonly<Record<string, number>>
   /** Control tokens that take the white space behind them along. */
   readonly strippingTokens?: readonly number[]
+  /** Control tokens that take the white space before them along. */
+  readonly strippingBefore?: readonly number[]
   readonly template: string
   readonly bosToken: string
   readonly eosToken: string
@@ -49,6 +51,8 @@ const endNames = [
   "<|im_end|>",
   "<|endoftext|>",
   "<|eot_id|>",
+  // ends a call of Llama 3.x that awaits its result; GGUF files name no key for it
+  "<|eom_id|>",
   "<|end_of_text|>",
   "<|end|>",
   "<end_of_turn>",
