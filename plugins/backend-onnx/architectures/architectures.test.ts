@@ -32,7 +32,9 @@ const changed = (name: string, change: Readonly<Record<string, unknown>>): strin
   const folder = join(root, `${name}-${folders++}`)
   cpSync(fixtureFolder(name), folder, { recursive: true })
   const config = readJsonFile(join(folder, "config.json"))
-  writeFileSync(join(folder, "config.json"), JSON.stringify({ ...config, ...change }))
+  // variants name their rotation by the newer key, which counts only without the older one
+  const older = change.rope_parameters ? { rope_scaling: undefined } : {}
+  writeFileSync(join(folder, "config.json"), JSON.stringify({ ...config, ...older, ...change }))
   return folder
 }
 

@@ -4,21 +4,10 @@ import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import { fixtureFolder } from "../testing/fixtures.ts"
 import { folderConfig } from "./folder-config.ts"
+import { readConfig as read } from "./testing/read-config.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "rakit-config-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-/** A fixture's config.json with these changes; `undefined` leaves a key out. */
-const read = (name: string, change: Readonly<Record<string, unknown>>) => {
-  const config = JSON.parse(
-    readFileSync(join(fixtureFolder(name), "config.json"), "utf8"),
-  ) as Readonly<Record<string, unknown>>
-  writeFileSync(
-    join(folder, "config.json"),
-    JSON.stringify({ ...config, max_position_embeddings: 8192, ...change }),
-  )
-  return folderConfig(folder)
-}
 
 describe("a window that is left out is the one of the architecture's class, as transformers has it; null is none", () => {
   test.each([
@@ -156,3 +145,11 @@ test.each(["qwen2", "qwen3", "smollm3"])(
     )
   },
 )
+
+test("weights in 8 bits by rows of compressed-tensors are read, others are refused", () => {
+  const quantized = (format: string, method = "compressed-tensors") =>
+    read("llama", { quantization_config: { quant_method: method, format } })
+  expect(quantized("int-quantized")).toEqual(read("llama", {}))
+  for (const wrong of [() => quantized("pack-quantized"), () => quantized("", "gptq")])
+    expect(wrong).toThrow(/quantized in a way that this backend can't read/)
+})

@@ -21,6 +21,7 @@ import {
 } from "./decoder-config.ts"
 import { type AttentionKind, families, familyParts, isNth, kindsByPattern } from "./families.ts"
 import { defaults, objectAt } from "./folder-json.ts"
+import { refuseOthers } from "./folder-refusals.ts"
 import { longAfterIn, rotaryIn, rotatedIn, sectionsIn } from "./folder-rotary.ts"
 
 export const configFile = "config.json"
@@ -100,27 +101,6 @@ const namedPart = (whole: Metadata): Metadata => {
     ...(isTied ? ([["tie_word_embeddings", true]] as const) : []),
     ...part,
   ])
-}
-
-const refuseOthers = (json: Metadata, architecture: Architecture): void => {
-  if (present(json, "quantization_config"))
-    throw new Unsupported(
-      "its weights are quantized in a way that this backend can't read ('quantization_config')",
-      "Name the model's plain files, or a GGUF file",
-    )
-  const { activation } = familyParts(architecture, 1)
-  const wanted = activation === "gelu" ? "gelu_pytorch_tanh" : "silu"
-  for (const key of ["hidden_act", "hidden_activation"])
-    if (present(json, key) && json.get(key) !== wanted)
-      throw new Unsupported(`'${key}' is '${json.get(key)}'; this backend runs '${wanted}'`)
-  for (const key of [
-    "final_logit_softcapping",
-    "attn_logit_softcapping",
-    "use_bidirectional_attention",
-  ])
-    if (json.get(key)) throw new Unsupported(`it has '${key}', which this backend can't do`)
-  if (architecture !== "phi3" && numberOr(json, "partial_rotary_factor", 1) !== 1)
-    throw new Unsupported("it rotates a part of its dimensions, which this backend can't do")
 }
 
 /** The keys that say whether products have biases. */

@@ -1,22 +1,32 @@
-import {
-  countIn,
-  countOr,
-  type Metadata,
-  numberOr,
-  numbersIn,
-  present,
-} from "../weights/gguf-metadata.ts"
+import { countOr, type Metadata, numberOr, numbersIn, present } from "../weights/gguf-metadata.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import { type Architecture, limits } from "./decoder-config.ts"
 import { type AttentionKind, families, isNth } from "./families.ts"
 import { defaults, objectAt } from "./folder-json.ts"
 import { longMagnitude, type Rotary, rotationsOf, scaledBy, slowedBy } from "./rotary.ts"
 
-const scalingIn = (json: Metadata): Metadata =>
-  objectAt(json, present(json, "rope_parameters") ? "rope_parameters" : "rope_scaling")
+/** Where both are given, the older key counts, as in transformers. */
+const scalingIn = (json: Metadata): Metadata => {
+  const older = objectAt(json, "rope_scaling")
+  return older.size ? older : objectAt(json, "rope_parameters")
+}
 
-const rotationsIn = (scaling: Metadata, base: number, headSize: number): readonly number[] =>
-  scaledBy(rotationsOf(numberOr(scaling, "rope_theta", base), headSize), scaling)
+const trainedKey = "original_max_position_embeddings"
+
+/** The scaling with its window of the original training: the model's, else its own, else all. */
+const withTrained = (json: Metadata, scaling: Metadata): Metadata => {
+  const trained = [json, scaling].find((one) => present(one, trainedKey))?.get(trainedKey)
+  const window = trained ?? json.get("max_position_embeddings")
+  return window === undefined ? scaling : new Map([...scaling, [trainedKey, window]])
+}
+
+const rotationsIn = (
+  json: Metadata,
+  scaling: Metadata,
+  base: number,
+  headSize: number,
+): readonly number[] =>
+  scaledBy(rotationsOf(numberOr(scaling, "rope_theta", base), headSize), withTrained(json, scaling))
 
 /** Rotations of layers of each kind, which newer files name, and older ones by keys of their own. */
 const rotaryByKind = (
@@ -25,19 +35,27 @@ const rotaryByKind = (
   localBase: number,
   headSize: number,
 ): Readonly<Record<AttentionKind, Rotary>> => {
-  const all = scalingIn(json)
-  const byKind = all.has("full_attention") || all.has("sliding_attention")
+  const [older, newer] = ["rope_scaling", "rope_parameters"].map((key) => objectAt(json, key)) as [
+    Metadata,
+    Metadata,
+  ]
+  const byKind = [older, newer].find(
+    (one) => one.has("full_attention") || one.has("sliding_attention"),
+  )
+  const all = byKind ? objectAt(byKind, "full_attention") : newer
   return {
     full_attention: {
       rotations: rotationsIn(
-        byKind ? objectAt(all, "full_attention") : all,
+        json,
+        byKind === older ? all : new Map([...all, ...older]),
         numberOr(json, "rope_theta", ropeBase),
         headSize,
       ),
     },
     sliding_attention: {
       rotations: rotationsIn(
-        byKind ? objectAt(all, "sliding_attention") : new Map(),
+        json,
+        byKind ? objectAt(byKind, "sliding_attention") : new Map(),
         numberOr(json, "rope_local_base_freq", localBase),
         headSize,
       ),
@@ -59,9 +77,10 @@ const phiRotary = (json: Metadata, headSize: number): Rotary => {
   const base = numberOr(scaling, "rope_theta", numberOr(json, "rope_theta", 10_000))
   const plain = rotationsOf(base, dimensions)
   const longAfter = longAfterIn(json)
-  if (longAfter === undefined) return { rotations: scaledBy(plain, scaling) }
+  if (longAfter === undefined) return { rotations: scaledBy(plain, withTrained(json, scaling)) }
+  const { contextTokens } = defaults.phi3
   const extension =
-    countOr(json, "max_position_embeddings", limits.contextTokens, longAfter) / longAfter
+    countOr(json, "max_position_embeddings", limits.contextTokens, contextTokens) / longAfter
   const by = (name: string) => slowedBy(plain, numbersIn(scaling, name), name)
   return {
     rotations: by("short_factor"),
@@ -80,9 +99,9 @@ const longTypes: readonly unknown[] = ["longrope", "su", "yarn"]
 export const longAfterIn = (json: Metadata): number | undefined => {
   const scaling = scalingIn(json)
   if (!longTypes.includes(scaling.get("rope_type") ?? scaling.get("type"))) return undefined
-  const key = "original_max_position_embeddings"
   // where both have it, that of the model counts, as in transformers
-  return countIn(present(json, key) ? json : scaling, key, limits.contextTokens)
+  const named = present(json, trainedKey) ? json : scaling
+  return countOr(named, trainedKey, limits.contextTokens, defaults.phi3.contextTokens)
 }
 
 /** The pairs of a head that turn by time, by row and by column. */
@@ -134,7 +153,7 @@ export const rotaryIn = (
     return kinds.map((kind) => rotary[kind])
   }
   const base = numberOr(json, "rope_theta", ropeBase)
-  const rotary: Rotary = { rotations: rotationsIn(scalingIn(json), base, headSize) }
+  const rotary: Rotary = { rotations: rotationsIn(json, scalingIn(json), base, headSize) }
   return rotatedIn(json, architecture, kinds.length).map((isRotated) =>
     isRotated ? rotary : undefined,
   )

@@ -1,0 +1,33 @@
+import { type Metadata, numberOr, present, textOr } from "../weights/gguf-metadata.ts"
+import { Unsupported } from "../weights/model-file-error.ts"
+import type { Architecture } from "./decoder-config.ts"
+import { familyParts } from "./families.ts"
+import { objectAt } from "./folder-json.ts"
+
+/** Weights in 8 bits with a scale for each row, which are read as they are. */
+const areIntQuantized = (quantization: Metadata): boolean =>
+  textOr(quantization, "quant_method", "") === "compressed-tensors" &&
+  textOr(quantization, "format", "") === "int-quantized"
+
+/** Throws `Unsupported` where config.json names what no graph of this backend computes. */
+export const refuseOthers = (json: Metadata, architecture: Architecture): void => {
+  const quantization = objectAt(json, "quantization_config")
+  if (quantization.size && !areIntQuantized(quantization))
+    throw new Unsupported(
+      "its weights are quantized in a way that this backend can't read ('quantization_config')",
+      "Name the model's plain files, or a GGUF file",
+    )
+  const { activation } = familyParts(architecture, 1)
+  const wanted = activation === "gelu" ? "gelu_pytorch_tanh" : "silu"
+  for (const key of ["hidden_act", "hidden_activation"])
+    if (present(json, key) && json.get(key) !== wanted)
+      throw new Unsupported(`'${key}' is '${json.get(key)}'; this backend runs '${wanted}'`)
+  for (const key of [
+    "final_logit_softcapping",
+    "attn_logit_softcapping",
+    "use_bidirectional_attention",
+  ])
+    if (json.get(key)) throw new Unsupported(`it has '${key}', which this backend can't do`)
+  if (architecture !== "phi3" && numberOr(json, "partial_rotary_factor", 1) !== 1)
+    throw new Unsupported("it rotates a part of its dimensions, which this backend can't do")
+}
