@@ -34,7 +34,7 @@ const collector = async (reply: (res: ServerResponse) => void) => {
   return { received, url }
 }
 
-const open = async (endpoint: string, log: FakeLog = fakeLog()) => {
+const open = async (endpoint: string, flushMs = 3_000, log: FakeLog = fakeLog()) => {
   const scope = Scope.makeUnsafe()
   const headers = { "x-api-key": Redacted.make("collector-secret") }
   const send = await Effect.runPromise(
@@ -43,6 +43,7 @@ const open = async (endpoint: string, log: FakeLog = fakeLog()) => {
       serviceName: "rakit-test",
       serviceVersion: "1.2.3",
       log,
+      flushMs,
     }).pipe(Scope.provide(scope)),
   )
   return { send, log, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
@@ -83,7 +84,7 @@ it("sends a full batch at once, without waiting for its time", async () => {
 
 it("keeps a bounded number of spans between two exports", async () => {
   const { received, url } = await collector((res) => res.end("{}"))
-  const exporter = await open(url)
+  const exporter = await open(url, 200)
   for (let i = 0; i < 100; i++) exporter.send(manySpans(100))
   await exporter.close()
   const sent = received.reduce((sum, one) => sum + spansIn(one).length, 0)
@@ -93,7 +94,7 @@ it("keeps a bounded number of spans between two exports", async () => {
 it("of a collector that is gone says so once; requests go on, and so does closing", async () => {
   const { url } = await collector((res) => res.end())
   for (const close of closing.splice(0)) await close()
-  const { send, log, close } = await open(url)
+  const { send, log, close } = await open(url, 200)
   send(manySpans(600))
   await vi.waitUntil(() => log.lines.length > 0, { timeout: 10_000 })
   for (let i = 0; i < 20; i++) send(manySpans(600))
@@ -110,7 +111,7 @@ it("of a collector that is gone says so once; requests go on, and so does closin
 
 it("does not wait for a collector that never answers: closing is bounded", async () => {
   const { received, url } = await collector(() => {})
-  const { send, close } = await open(url)
+  const { send, close } = await open(url, 200)
   send(manySpans(512))
   await vi.waitUntil(() => received.length === 1)
   await close()

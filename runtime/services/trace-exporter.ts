@@ -17,6 +17,8 @@ export interface TraceExporterOptions {
   readonly serviceVersion: string
   readonly log: Log
   readonly fetch?: typeof fetch
+  /** How long closing may wait for the last export. */
+  readonly flushMs?: number
 }
 
 const spansOfExport = 512
@@ -86,7 +88,7 @@ export const openTraceExporter = (
       ),
       exportInterval: exportEveryMs,
       maxBatchSize: spansOfExport,
-      shutdownTimeout: "3 seconds",
+      shutdownTimeout: options.flushMs ?? 3_000,
       body: (spans) => {
         const data = { resourceSpans: [{ resource, scopeSpans: [{ scope, spans }] }] }
         return [HttpBody.jsonUnsafe(data), Effect.void]

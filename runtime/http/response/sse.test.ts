@@ -39,6 +39,9 @@ const byHand = () => {
   }
 }
 
+/** A client that leaves is seen at once. */
+const soonSeen = { timings: { halfClosedCheckMs: 10 } }
+
 const readUntil = async (res: Response, text: string) => {
   const reader = res.body!.getReader()
   let all = ""
@@ -203,7 +206,7 @@ test("a quiet stream is pinged, also while its first event takes long", async ()
 
 test("a client that leaves stops the source and pays for what was produced", async () => {
   const hand = byHand()
-  await open(hand.events)
+  await open(hand.events, soonSeen)
   const leave = new AbortController()
   const pending = ask(leave.signal)
   hand.emit({ n: 1 })
@@ -219,7 +222,7 @@ test("a client that leaves stops the source and pays for what was produced", asy
 
 test("a client that leaves before the first event stops the source and pays nothing", async () => {
   const hand = byHand()
-  await open(hand.events)
+  await open(hand.events, soonSeen)
   const leave = new AbortController()
   const pending = ask(leave.signal).catch((error: Error) => error.name)
   await until(() => fixture.server.inFlight === 1)

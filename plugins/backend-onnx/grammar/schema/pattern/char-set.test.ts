@@ -47,10 +47,12 @@ test("properties are those of this process", () => {
     const chars = charsOfProperty(property)!
     const rule = new RegExp(`^\\p${property}$`, "u")
     for (let one = 0; one <= 0x10ffff; one += one < 0x500 ? 1 : 97)
-      if (one < 0xd800 || one > 0xdfff)
-        expect(contains(chars, one), `${property} ${one}`).toBe(
-          rule.test(String.fromCodePoint(one)),
-        )
+      // an `expect` for each of them takes seconds
+      if (
+        (one < 0xd800 || one > 0xdfff) &&
+        contains(chars, one) !== rule.test(String.fromCodePoint(one))
+      )
+        expect.fail(`${property} ${one}`)
   }
   expect(charsOfProperty("{Foo}")).toBeUndefined()
 })
