@@ -1,13 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads"
-import { openImageEngine } from "../diffusion/engine/open-image-engine.ts"
-import { openEncoderEngine } from "../encoding/open-encoder-engine.ts"
-import { openDecoderEngine } from "../generation/open-decoder-engine.ts"
-import { openHearingEngine } from "../hearing/open-hearing-engine.ts"
-import { openListeningEngine } from "../hearing/open-listening-engine.ts"
 import { type DeviceSessions, guardSessions, useDevice } from "../onnx/onnx-session.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
-import { openSightEngine } from "../vision/open-sight-engine.ts"
-import { openVisionEngine } from "../vision/open-vision-engine.ts"
 import type { OpenEngine } from "./open-engine.ts"
 import { Outbox } from "./outbox.ts"
 import type { EngineSpec, FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
@@ -81,24 +74,34 @@ const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   held(0)
 }
 
+/** A thread loads the modules of its own kind alone: those of all take twice as long. */
+const open = {
+  encoder: async () => (await import("../encoding/open-encoder-engine.ts")).openEncoderEngine,
+  vision: async () => (await import("../vision/open-vision-engine.ts")).openVisionEngine,
+  sight: async () => (await import("../vision/open-sight-engine.ts")).openSightEngine,
+  image: async () => (await import("../diffusion/engine/open-image-engine.ts")).openImageEngine,
+  hearing: async () => (await import("../hearing/open-hearing-engine.ts")).openHearingEngine,
+  listening: async () => (await import("../hearing/open-listening-engine.ts")).openListeningEngine,
+  decoder: async () => (await import("../generation/open-decoder-engine.ts")).openDecoderEngine,
+}
+
 const openAndServe = async (port: EnginePort, spec: EngineSpec): Promise<void> => {
   const post = (message: FromThread<never, never>) => port.postMessage([message])
   const progress = (detail: string) => post({ type: "progress", detail })
   try {
     // queued texts and images take no memory of the model, so all requests run at once and those of
     // similar length are batched
-    if (spec.kind === "encoder")
-      serve(port, await openEncoderEngine(spec, progress), Number.POSITIVE_INFINITY)
-    else if (spec.kind === "vision")
-      serve(port, await openVisionEngine(spec, progress), Number.POSITIVE_INFINITY)
-    else if (spec.kind === "sight")
-      serve(port, await openSightEngine(spec, progress), Number.POSITIVE_INFINITY)
-    else if (spec.kind === "image") serve(port, await openImageEngine(spec, progress), spec.slots)
+    const all = Number.POSITIVE_INFINITY
+    if (spec.kind === "encoder") serve(port, await (await open.encoder())(spec, progress), all)
+    else if (spec.kind === "vision") serve(port, await (await open.vision())(spec, progress), all)
+    else if (spec.kind === "sight") serve(port, await (await open.sight())(spec, progress), all)
+    else if (spec.kind === "image")
+      serve(port, await (await open.image())(spec, progress), spec.slots)
     else if (spec.kind === "hearing")
-      serve(port, await openHearingEngine(spec, progress), spec.slots)
+      serve(port, await (await open.hearing())(spec, progress), spec.slots)
     else if (spec.kind === "listening")
-      serve(port, await openListeningEngine(spec, progress), spec.slots)
-    else serve(port, await openDecoderEngine(spec, progress), spec.slots)
+      serve(port, await (await open.listening())(spec, progress), spec.slots)
+    else serve(port, await (await open.decoder())(spec, progress), spec.slots)
   } catch (cause) {
     post({ type: "unusable", message: textOf(cause) })
     port.close()
