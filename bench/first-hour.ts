@@ -1,6 +1,6 @@
 // What a newcomer waits for: sign-up to the first answer, `rakit init` to a model of one's own, and
 // the loads of the pages. `npm run build && npm run docs:site && RAKIT_MODELS=folder node --import
-// tsx bench/first-hour.ts [--rounds 3] [--only walks,models,pages]`
+// tsx bench/first-hour.ts [--rounds 3] [--quiet 1500] [--only walks,models,pages]`
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -20,10 +20,11 @@ import { figure, printTable } from "./measure/table.ts"
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "3" },
+    quiet: { type: "string", default: "1500" },
     only: { type: "string", default: "walks,models,pages" },
   },
 })
-const rounds = Number(values.rounds)
+const [rounds, quietMs] = [Number(values.rounds), Number(values.quiet)]
 const modelsDir = process.env.RAKIT_MODELS
 const startedMs = performance.now()
 
@@ -112,7 +113,7 @@ const loads = async (browser: Browser, platform: Platform): Promise<void> => {
       const both: { readonly cold: PageLoad; readonly warm: PageLoad }[] = []
       for (let round = 0; round < rounds; round++)
         both.push(
-          await loadTwice(browser, device, platform.url + path, async (page) => {
+          await loadTwice(browser, { ...device, quietMs }, platform.url + path, async (page) => {
             if (isSignedIn) await signIn(page, platform)
           }),
         )

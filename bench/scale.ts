@@ -1,6 +1,6 @@
 // What one call, line, delivery, search and file costs Rakit and PostgreSQL, with 1, 2 and 3 servers on one database.
 // `npm run build && node --import tsx bench/scale.ts [--rounds 3] [--ms 4000] [--connections 1,8,32,128,384]
-// [--lines 2000] [--batches 40] [--chunks 1000,10000,50000] [--servers 3] [--only ladder] [--write]`
+// [--lines 2000] [--batches 40] [--chunks 1000,10000,50000] [--servers 3] [--settle 1300] [--only ladder] [--write]`
 // `--only ladder` or `--only kinds` measures one part and keeps the other as it was written. `--write` puts the figures into bench/scale/costs.json, which `npm run docs` makes docs/scale.md of.
 import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -35,6 +35,7 @@ const { values } = parseArgs({
     chunks: { type: "string", default: "1000,10000,50000" },
     servers: { type: "string", default: "3" },
     idle: { type: "string", default: "10000" },
+    settle: { type: "string", default: "1300" },
     only: { type: "string", default: "ladder,kinds" },
     write: { type: "boolean", default: false },
   },
@@ -78,7 +79,7 @@ const withCluster = async <Found>(
 }> => {
   const loadBefore = loadavg()
   const receiver = await openReceiver()
-  const cluster = await startCluster(receiver.host)
+  const cluster = await startCluster(receiver.host, one(values.settle))
   try {
     const found = await measurePart(cluster, receiver)
     const { rounds, ms } = options

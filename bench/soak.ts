@@ -1,6 +1,6 @@
 // Honest clients beside hostile ones, for minutes: how long the honest wait, compared with the
 // same server left in peace just before, and whether memory stays flat. `npm run build && node
-// --import tsx bench/soak.ts [--minutes 10] [--idle 60] [--only "900 headers;bodies"]`
+// --import tsx bench/soak.ts [--minutes 10] [--idle 60] [--rest 20] [--only "900 headers;bodies"]`
 import { type ChildProcess, execFile, fork } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout } from "node:timers/promises"
@@ -21,11 +21,13 @@ const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "10" },
     idle: { type: "string", default: "60" },
+    rest: { type: "string", default: "20" },
     only: { type: "string" },
   },
 })
 const loadMs = Number(values.minutes) * 60_000
 const idleMs = Number(values.idle) * 1000
+const restMs = Number(values.rest) * 1000
 const everyMs = 30_000
 const only = values.only?.split(";")
 const hostileBodies = !only || only.includes("bodies") ? bodies : []
@@ -97,7 +99,7 @@ const measure = async (deployment: Deployment) => {
     }
     hostile.disconnect()
     const late = await ask<HonestSamples>(honest, "finish")
-    await setTimeout(20_000)
+    await setTimeout(restMs)
     const afterMb = memoryOf(pid).rssMb
     return { idle, loaded, late, counts, rss, afterMb }
   } finally {

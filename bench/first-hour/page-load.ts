@@ -40,6 +40,11 @@ export const devices: readonly Device[] = [
   },
 ]
 
+interface Loading extends Device {
+  /** A page is loaded when nothing has come for as long. */
+  readonly quietMs: number
+}
+
 /** Runs in the page before anything else; as text, as the bench knows no types of browsers. */
 const observers = `
 globalThis.seen = { largestPaintMs: 0, layoutShift: 0, tasks: [] }
@@ -88,16 +93,15 @@ const watchNetwork = async (session: CDPSession) => {
   }
 }
 
-const quietForMs = 1_500
 const mostMs = 60_000
 
 /** Until nothing has come for a while; an event stream that is silent may stay open. */
-const untilQuiet = async (page: Page, quietMs: () => number): Promise<void> => {
+const untilQuiet = async (page: Page, quietMs: () => number, forMs: number): Promise<void> => {
   const untilMs = performance.now() + mostMs
-  while (quietMs() < quietForMs && performance.now() < untilMs) await page.waitForTimeout(100)
+  while (quietMs() < forMs && performance.now() < untilMs) await page.waitForTimeout(100)
 }
 
-const load = async (context: BrowserContext, device: Device, url: string, isCold: boolean) => {
+const load = async (context: BrowserContext, device: Loading, url: string, isCold: boolean) => {
   const page = await context.newPage()
   try {
     const session = await context.newCDPSession(page)
@@ -108,7 +112,7 @@ const load = async (context: BrowserContext, device: Device, url: string, isCold
       await session.send("Network.emulateNetworkConditions", { offline: false, ...device.network })
     await page.addInitScript(observers)
     await page.goto(url)
-    await untilQuiet(page, network.quietMs)
+    await untilQuiet(page, network.quietMs, device.quietMs)
     const seen = await page.evaluate<Omit<PageLoad, "requests" | "transferredKb">>(readSeen)
     return { ...seen, ...network.counted() } satisfies PageLoad
   } finally {
@@ -119,7 +123,7 @@ const load = async (context: BrowserContext, device: Device, url: string, isCold
 /** Loads a page with an empty cache, and again with what the browser has kept. */
 export const loadTwice = async (
   browser: Browser,
-  device: Device,
+  device: Loading,
   url: string,
   prepare: (page: Page) => Promise<void>,
 ): Promise<{ readonly cold: PageLoad; readonly warm: PageLoad }> => {

@@ -75,8 +75,11 @@ const settings = [
   "max_connections=200",
 ]
 
-/** One server and its database; `receiver` is the `host:port` that webhooks may call. */
-export const startCluster = async (receiver: string): Promise<Cluster> => {
+/**
+ * One server and its database; `receiver` is the `host:port` that webhooks may call. The meter
+ * waits `settleMs` before it reads.
+ */
+export const startCluster = async (receiver: string, settleMs: number): Promise<Cluster> => {
   const postgres = await startInstalled(settings)
   const database = await postgres?.another()
   if (!postgres || !database)
@@ -103,7 +106,7 @@ export const startCluster = async (receiver: string): Promise<Cluster> => {
   }
   try {
     await addServer()
-    const meter = await openMeter(postgres.url, database, postgres.pid)
+    const meter = await openMeter(postgres, database, settleMs)
     stops.push(() => meter.close())
     const keys = [deployments[0]!.apiKey, ...(await addAccounts(meter))]
     return {

@@ -74,7 +74,7 @@ const tablesSql = `SELECT relname AS table, n_tup_ins::float8 AS inserted, n_tup
   FROM pg_stat_user_tables`
 
 export interface Meter {
-  /** Waits first until idle backends have reported what they did, which takes a second. */
+  /** Waits `settleMs` first: idle backends take a second to report what they did. */
   read(pids: readonly number[]): Promise<Reading>
   /** Connections of clients at the database now. */
   connections(): Promise<number>
@@ -84,12 +84,12 @@ export interface Meter {
 
 /** `server`: where the meter has a connection of its own; `database`: what the servers use. */
 export const openMeter = async (
-  server: string,
+  server: { readonly url: string; readonly pid: number },
   database: string,
-  postgresPid: number,
+  settleMs: number,
 ): Promise<Meter> => {
   const name = new URL(database).pathname.slice(1)
-  const own = new pg.Client({ connectionString: server })
+  const own = new pg.Client({ connectionString: server.url })
   await own.connect()
   await own.query("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
   const query: Meter["query"] = async (text, values = []) => {
@@ -104,10 +104,10 @@ export const openMeter = async (
   const read: Meter["read"] = async (pids) => {
     const [rakitCpuUs, postgresCpuUs] = [
       pids.reduce((sum, pid) => sum + treeUs(pid), 0),
-      treeUs(postgresPid),
+      treeUs(server.pid),
     ]
     const [busy, atMs] = [busyUs(), performance.now()]
-    await setTimeout(1_300)
+    await setTimeout(settleMs)
     const [sums] = (await own.query(serverSql, [name])).rows
     const tables = await query(tablesSql)
     return {
