@@ -26,16 +26,45 @@ it("leaves out of the request how its answer is delivered, and the seed", () => 
   expect(requestEvidence({ ...body, adapter: "legal" }, entry("/")).request).not.toBe(request)
 })
 
-it("takes a null for absent, but in a schema, where it is a value", () => {
-  const { request } = requestEvidence(body, entry("/"))
-  const spelt = { stop: null, messages: [{ role: "user", content: "Halo", name: null }] }
-  expect(requestEvidence({ ...body, ...spelt } as never, entry("/")).request).toBe(request)
-  const format = (schema: Readonly<Record<string, unknown>>) =>
-    requestEvidence(
-      { ...body, response_format: { type: "json_schema", json_schema: { name: "s", schema } } },
-      entry("/"),
-    ).request
-  expect(format({ const: null })).not.toBe(format({}))
+const requestOf = (more: object): string =>
+  requestEvidence({ ...body, ...more }, entry("/")).request
+const tool = (more: object) => ({ tools: [{ type: "function", function: { name: "f", ...more } }] })
+const format = (schema: unknown, more: object = {}) => ({
+  response_format: { type: "json_schema", json_schema: { name: "s", schema, ...more } },
+})
+const content = (more: object) => ({
+  messages: [{ role: "user", content: [{ type: "text", text: "Halo", ...more }] }],
+})
+
+it.each([
+  ["a field", { stop: null }, {}],
+  ["a message", { messages: [{ role: "user", content: "Halo", name: null }] }, {}],
+  ["a block", content({ cache_control: null }), content({})],
+  ["a tool", tool({ description: null, strict: null }), tool({})],
+  ["a format", format({}, { strict: null }), format({})],
+  ["a field of nothing else", { chat_template_kwargs: { enable_thinking: null } }, {}],
+])("takes a null of %s for absent", (_, spelt, plain) => {
+  expect(requestOf(spelt)).toBe(requestOf(plain))
+})
+
+const inSchemas: readonly (readonly [string, (schema: unknown) => object])[] = [
+  ["tools", (parameters) => tool({ parameters })],
+  ["response_format", (schema) => format(schema)],
+  ["guided_json", (guided_json) => ({ guided_json })],
+  ["structured_outputs", (json) => ({ structured_outputs: { json } })],
+  ["json_schema", (json_schema) => ({ json_schema })],
+]
+
+it.each(inSchemas)("keeps order and nulls of the schema in %s", (_, of) => {
+  const [a, b] = [{ type: "string" }, { type: "integer" }]
+  expect(requestOf(of({ properties: { a, b } }))).not.toBe(requestOf(of({ properties: { b, a } })))
+  expect(requestOf(of({ const: null }))).not.toBe(requestOf(of({})))
+  expect(requestOf(of({}))).not.toBe(requestOf(of(undefined)))
+})
+
+it("sorts the keys beside a schema", () => {
+  const turned = { json_schema: { schema: {}, name: "s" }, type: "json_schema" }
+  expect(requestOf({ response_format: turned })).toBe(requestOf(format({})))
 })
 
 it("digests the JSON with sorted keys, without what is undefined", () => {

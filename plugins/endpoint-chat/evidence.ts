@@ -15,8 +15,9 @@ const canonicalJson = (value: unknown, omitted?: string): string => {
   return `{${text}}`
 }
 
-const digestOf = (value: unknown, omitted?: string): string =>
-  `sha256:${hash("sha256", canonicalJson(value, omitted))}`
+const sha256 = (text: string): string => `sha256:${hash("sha256", text)}`
+
+const digestOf = (value: unknown, omitted?: string): string => sha256(canonicalJson(value, omitted))
 
 const without = (value: object, keys: readonly string[]): object =>
   Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
@@ -35,19 +36,43 @@ const configDigest = (entry: ModelEntry): string => {
   return digest
 }
 
-/** A null is as if absent, in a request and in its messages; inside of a schema it is a value. */
-const withoutNulls = (value: object): object =>
-  Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null))
+/** The JSON Schemas of a request, by their paths without indexes. */
+const schemaPaths = new Set([
+  "tools.function.parameters",
+  "response_format.json_schema.schema",
+  "guided_json",
+  "structured_outputs.json",
+  "json_schema",
+])
+
+/**
+ * Fields of the API, in any order, where a null, or an object of nothing else, is as if absent.
+ * A JSON Schema stays as it came: the order of its keys is that of the answer's, or is read by the
+ * model, and a null in it is a value.
+ */
+const requestJson = (value: unknown, path = ""): string => {
+  if (schemaPaths.has(path)) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map((item) => requestJson(item, path)).join()}]`
+  if (value === null || typeof value !== "object") return JSON.stringify(value)
+  const object = value as Readonly<Record<string, unknown>>
+  let text = ""
+  for (const key of Object.keys(object).sort()) {
+    if (object[key] == null) continue
+    const at = path === "" ? key : `${path}.${key}`
+    const json = requestJson(object[key], at)
+    if (json !== "{}" || schemaPaths.has(at)) text += `${text && ","}${JSON.stringify(key)}:${json}`
+  }
+  return `{${text}}`
+}
+
+const delivery = ["stream", "stream_options", "seed"]
 
 /**
  * The seed, which the receipt names, and how an answer is delivered don't belong to the digest; the
  * files of model and adapters, wherever they come from, have one of their own.
  */
 export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
-  request: digestOf({
-    ...withoutNulls(without(body, ["stream", "stream_options", "seed"])),
-    messages: body.messages.map(withoutNulls),
-  }),
+  request: sha256(requestJson(without(body, delivery))),
   config: configDigest(entry),
 })
 
