@@ -18,7 +18,7 @@ import type { Outbound } from "../../core/services/outbound.ts"
 import type { Workers } from "../../core/services/workers.ts"
 import { adapterOf } from "./adapter-choice.ts"
 import { toChunks } from "./chunk-encoding.ts"
-import { answerEvidence, requestEvidence } from "./evidence.ts"
+import { answerEvidence, mediaEvidence, requestEvidence } from "./evidence.ts"
 import {
   framesIn,
   mediaIn,
@@ -110,8 +110,8 @@ const plan = Effect.fnUntraced(function* (
   const { bound, run } = yield* loaded.task
     .plan(toRequest(body, { maxTokens, adapter, media }), counting(call.context, pictures))
     .pipe(Effect.mapError((error) => withBlockPath(body, media, error)))
-  const answer = Effect.suspend(() => {
-    call.context.note?.(requestEvidence(body, entry))
+  const answer = Effect.flatMap(mediaEvidence(media), (files) => {
+    call.context.note?.({ ...requestEvidence(body, entry), ...files })
     const heading: Heading = {
       id: ids.make("chatcmpl-"),
       created: Math.floor(clock.nowMs() / 1000),

@@ -1,6 +1,8 @@
-import { hash } from "node:crypto"
+import { hash, webcrypto } from "node:crypto"
+import { Effect } from "effect"
 import type { Json } from "../../core/json.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
+import type { Media } from "./media.ts"
 import type { ChatBody } from "./request-schema.ts"
 
 /** JSON with sorted keys, so that the same value has the same digest; `omitted`: a key left out. */
@@ -74,6 +76,22 @@ const delivery = ["stream", "stream_options", "seed"]
 export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
   request: sha256(requestJson(without(body, delivery))),
   config: configDigest(entry),
+})
+
+/**
+ * The digest of the files that the model gets: what is at an address may change, and which frames
+ * are taken of a video is a setting. Hashed in Node's threads, as they may have 50 MB.
+ */
+export const mediaEvidence = Effect.fnUntraced(function* (media: Media) {
+  if (media.size === 0) return {}
+  const digests: string[] = []
+  for (const part of [...media.values()].flat()) {
+    if (part.type !== "media") continue
+    const bytes = part.bytes as Uint8Array<ArrayBuffer>
+    const digest = yield* Effect.promise(() => webcrypto.subtle.digest("SHA-256", bytes))
+    digests.push(Buffer.from(digest).toString("hex"))
+  }
+  return { media: sha256(digests.join()) }
 })
 
 /** The digest of what a completion says: its choices, without ids of calls, drawn anew each time. */

@@ -21,11 +21,24 @@ it.each([
   ["the same answer elsewhere", { cpu: "y", version: "2" }, 0, ["version", "cpu"]],
   ["another entry and answer", { config: "d", answer: "b" }, 1, ["config"]],
   ["another request", { request: "q", answer: "b" }, 2, ["request"]],
+  ["media that a receipt of before doesn't name", { media: "p" }, 0, []],
   ["other files of the model", { model: "n" }, 2, ["model"]],
   ["another day in the prompt", { date: "2026-01-02", answer: "b" }, 2, ["date"]],
   ["a model whose answers can't be repeated", { model: null }, 2, ["model"]],
 ])("%s", (_, change, code, differences) => {
   expect(compared(then, { ...then, ...change })).toMatchObject({ code, differences })
+})
+
+it("compares no answers about other images, nor about other frames of a video", () => {
+  const seen = { ...then, media: "p" }
+  expect(compared(seen, { ...seen, media: "q", answer: "b" })).toEqual({
+    code: 2,
+    lines: [
+      "the images, sounds or frames of videos that the model got: p then, q now",
+      "not comparable",
+    ],
+    differences: ["media"],
+  })
 })
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519")

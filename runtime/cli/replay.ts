@@ -133,6 +133,7 @@ const run = (
 
 const names: Readonly<Record<string, string>> = {
   request: "the request",
+  media: "the images, sounds or frames of videos that the model got",
   model: "the model's files, their precision or the graph",
   config: "the model's entry in the config file",
   date: "the day, which the prompt names",
@@ -145,7 +146,10 @@ const showing = (value: Json | undefined): string => String(value ?? "none")
 
 /** Compares what the receipt has with what was found now. */
 export const compared = (evidence: Fields, now: Fields): Report => {
-  const differences = Object.keys(names).filter((key) => evidence[key] !== now[key])
+  const differences = Object.keys(names).filter(
+    // receipts of before name no media
+    (key) => evidence[key] !== now[key] && (key !== "media" || evidence.media !== undefined),
+  )
   const lines = differences.map(
     (key) => `${names[key]}: ${showing(evidence[key])} then, ${showing(now[key])} now`,
   )
@@ -155,7 +159,7 @@ export const compared = (evidence: Fields, now: Fields): Report => {
       lines: [...lines, "not replayable: this model's answers depend on what else runs"],
       differences,
     }
-  if (["request", "model", "date"].some((key) => differences.includes(key)))
+  if (["request", "media", "model", "date"].some((key) => differences.includes(key)))
     return { code: 2, lines: [...lines, "not comparable"], differences }
   const same = evidence.answer === now.answer
   return { code: same ? 0 : 1, lines: [...lines, same ? "equal" : "different"], differences }
