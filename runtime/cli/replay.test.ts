@@ -142,3 +142,24 @@ models:
   expect(said).toContain("${WEIGHTS}")
   expect(said).not.toContain("a-secret-place")
 })
+
+it.each([
+  [{ seed: "5" }, /^seed: expected number/],
+  [{ seed: 5.5 }, /^seed: expected an integer/],
+  [{ stream: "yes" }, /^stream: expected boolean/],
+  [{ stream_options: {} }, /^stream_options: is only allowed when stream is true/],
+  [{ audio: {} }, /^audio/],
+  [{ seed: 6 }, /\nthe seed: 5 then, 6 now\nnot comparable\n$/],
+])("says of %j what the API does, and runs nothing", async (more, message) => {
+  writeFileSync(
+    join(folder, "empty.yaml"),
+    `name: replayed
+dataDir: ${join(folder, "data")}
+plugins: { billing-free: {}, identity-static: { keys: [] }, endpoint-chat: {} }`,
+  )
+  const asked = { model: "m", messages: [{ role: "user", content: "Hello" }], ...more }
+  const paid = { endpoint: "chat.completions", evidence: { answer: "sha256:0", seed: 5 } }
+  const [code, said] = await replayed(paid, asked, undefined, false, "empty.yaml")
+  expect(code).toBe(2)
+  expect(said).toMatch(message)
+})

@@ -2,8 +2,10 @@ import { createPublicKey, verify } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { Effect } from "effect"
 import { type Caller, defaultLimits } from "../../core/caller.ts"
+import { decodeBody } from "../../core/decode.ts"
 import type { Json } from "../../core/json.ts"
 import type { OfflineDeployment } from "../../core/ports/command.ts"
+import type { Endpoint } from "../../core/ports/endpoint.ts"
 import { openOffline } from "./offline.ts"
 
 export interface ReplayOptions {
@@ -105,28 +107,35 @@ const replayer: Caller = {
   limits: defaultLimits,
 }
 
+const plainly = <A>(effect: Effect.Effect<A, { readonly message: string }>) =>
+  Effect.mapError(effect, ({ message }) => new Error(message))
+
+/** What the API says of a wrong request, also of fields that a replay does not use. */
+const refuseWrong = ({ body, refuses }: Endpoint, request: Fields) =>
+  Effect.gen(function* () {
+    const refusal = refuses?.(request)
+    if (refusal) return yield* refusal
+    if (typeof body !== "string") yield* decodeBody(body, request)
+  })
+
 const run = (
-  { endpoints, catalogue, callPath, openModels }: OfflineDeployment,
-  { endpoint: id, evidence }: Receipt,
+  { catalogue, callPath, openModels }: OfflineDeployment,
+  endpoint: Endpoint,
   { stream: _, stream_options: __, ...request }: Fields,
+  seed: Json,
 ) =>
   Effect.gen(function* () {
-    const endpoint = endpoints.find((one) => one.id === id)
-    if (!endpoint?.batchable)
-      return yield* Effect.fail(new Error(`Calls of '${id}' can't be run again.`))
     const name = typeof request.model === "string" ? request.model : ""
     const entry = catalogue.entry(name)
     if (entry) yield* openModels([entry.id])
-    const seed = evidence.seed ?? null
-    const { settlement } = yield* Effect.mapError(
+    const { settlement } = yield* plainly(
       callPath.runUnsettled(endpoint, {
         caller: replayer,
-        body: { ...request, ...(seed !== null && { seed }) },
+        body: { ...request, ...(seed !== undefined && { seed }) },
         requestId: "replay",
         priority: "batch",
         priceFactor: 1,
       }),
-      (error) => new Error(error.message),
     )
     return settlement.evidence ?? {}
   })
@@ -182,6 +191,12 @@ const report = (receipt: Receipt, request: Fields, configFile: string) =>
       return notComparable(["not replayable: the receipt names no answer"])
     if (evidence.seed !== undefined && typeof evidence.seed !== "number")
       return notComparable(["not replayable: the receipt's seed is no number"])
+    const write = (lines: string) => void process.stderr.write(lines)
+    const deployment = yield* openOffline(configFile, write)
+    const endpoint = deployment.endpoints.find(({ id }) => id === receipt.endpoint)
+    if (!endpoint?.batchable)
+      return yield* Effect.fail(new Error(`Calls of '${receipt.endpoint}' can't be run again.`))
+    yield* plainly(refuseWrong(endpoint, request))
     if (request.seed != null && !isRandom(receipt, request) && request.seed !== evidence.seed)
       return notComparable(
         [
@@ -190,9 +205,7 @@ const report = (receipt: Receipt, request: Fields, configFile: string) =>
         ],
         ["seed"],
       )
-    const write = (lines: string) => void process.stderr.write(lines)
-    const deployment = yield* openOffline(configFile, write)
-    return compared(evidence, yield* run(deployment, receipt, request))
+    return compared(evidence, yield* run(deployment, endpoint, request, evidence.seed))
   })
 
 /** Runs a call again by its receipt. Exits with 0 (equal), 1 (different) or 2 (not comparable). */
