@@ -1,7 +1,8 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
+import { kernelsName } from "./onnx/kernels.ts"
 import { fixtureFolder } from "./testing/fixtures.ts"
 import { answer, chatRequest, context, openBackend } from "./testing/open-backend.ts"
 
@@ -27,4 +28,9 @@ test("the evidence names the day where the template writes it into the prompt", 
   writeFileSync(join(folder, "chat_template.jinja"), `{{ strftime_now("%d %B %Y") }}${template}`)
   expect((await noted(folder)).date).toMatch(/^\d{4}-\d\d-\d\d$/)
   expect(await noted(plain)).not.toHaveProperty("date")
+})
+
+test("the evidence names the processor and the kernels that it runs", async () => {
+  const { cpu } = await noted(fixtureFolder("smollm3"))
+  expect(cpu).toBe(`${cpus()[0]?.model ?? "unknown"}, ${kernelsName() ?? "onnxruntime"}`)
 })

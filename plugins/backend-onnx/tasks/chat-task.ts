@@ -80,7 +80,7 @@ const computedFrom = (
   clock: Clock,
 ) => ({
   model: digestFor(info, adapter, media?.digest),
-  cpu,
+  cpu: cpu(),
   ...(info.isDated && { date: dayOf(clock.nowMs()) }),
 })
 

@@ -1,8 +1,14 @@
 import { cpus } from "node:os"
 import type { Adapter } from "../../../core/ports/model.ts"
+import { kernelsName } from "../onnx/kernels.ts"
 
-/** What kind of processor answers are computed by: others may round otherwise. */
-export const cpu = cpus()[0]?.model ?? "unknown"
+const processor = cpus()[0]?.model ?? "unknown"
+
+/**
+ * What kind of processor answers are computed by, and the kernels that it has the instructions of:
+ * others may round otherwise, and a name such as `AMD EPYC` stands for several.
+ */
+export const cpu = (): string => [processor, kernelsName() ?? "onnxruntime"].join(", ")
 
 /** Digest of all that answers are computed from; null where they can't be repeated. */
 export const digestFor = (

@@ -138,7 +138,7 @@ export const makeImageTask = (deps: ImageTaskDeps): Task<ImageRequest, ImageEven
     const wait = { priority: context.priority, waitMs: queueWaitMs }
     yield* engine.availableFor(wait)
     const pictures = yield* files.read(request, context)
-    context.note?.({ model: digestFor(engine.info, request.adapter), cpu })
+    context.note?.({ model: digestFor(engine.info, request.adapter), cpu: cpu() })
     const { images: _, ...asked } = request
     const sources = pictures.map(({ pixels, width, height }) => ({ data: pixels, width, height }))
     const events = engine.run<PictureEvent>(

@@ -64,7 +64,7 @@ export const makeTranscribeTask = (
     // sampled answers can't be repeated: a request has no seed
     const { digest } = engine.info
     const evidence = temperature === 0 ? { digest, adapterDigests: {} } : { adapterDigests: {} }
-    context.note?.({ model: digestFor(evidence, undefined), cpu })
+    context.note?.({ model: digestFor(evidence, undefined), cpu: cpu() })
     const usage = usageOf({ audioSeconds: request.seconds })
     const events = engine.run<HeardEvent>(
       {
