@@ -11,13 +11,24 @@ import type { TensorSource } from "../weights/tensor-file.ts"
 import { peftConfigFile, peftScales } from "./adapter-config.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
 import { layerMatrices, matricesIn, sizesOf } from "./decoder-weights.ts"
-import { type LowRank, readLowRank } from "./low-rank.ts"
+import { findLowRank, type LowRank, type LowRankTensors, readLowRank } from "./low-rank.ts"
 import { folderNames, ggufNames, type LayerMatrix, type TensorNames } from "./tensor-names.ts"
 
-/** The change of a layer's matrix; rotary pairs are half a head apart, as in the graph. */
-export interface LowRankPair extends LowRank {
+/** What the file's header says of the change of a layer's matrix. */
+export interface PairShape {
   readonly layer: number
   readonly part: LayerMatrix
+  readonly rank: number
+}
+
+/** The change of a layer's matrix; rotary pairs are half a head apart, as in the graph. */
+export interface LowRankPair extends PairShape, LowRank {}
+
+/** An adapter whose shapes are checked, and whose values are still in the file. */
+export interface OpenAdapter {
+  readonly shapes: readonly PairShape[]
+  /** Reads the pairs, one tensor's after the other. Throws `Damaged`. */
+  pairs(): Iterable<LowRankPair>
 }
 
 /** How a file names its tensors, and what it multiplies them with. */
@@ -46,24 +57,32 @@ interface Place {
   readonly parts: readonly LayerMatrix[]
 }
 
-const pairsOf = (
+const tensorsOf = (
   source: TensorSource,
   format: Format,
   config: DecoderConfig,
   stem: string,
-  { layer, parts }: Place,
-): readonly LowRankPair[] => {
+  { parts }: Place,
+): LowRankTensors => {
   const sizes = parts.map((part) => sizesOf(config, part))
   const rows = sizes.reduce((sum, size) => sum + size.rows, 0)
   const { columns } = sizes[0]!
   const names = { a: format.tensor(stem, "a"), b: format.tensor(stem, "b") }
-  const { rank, a, b } = readLowRank(source, names, { rows, columns }, (own) =>
-    format.scale(stem, own),
-  )
+  return findLowRank(source, names, { rows, columns }, (own) => format.scale(stem, own))
+}
+
+const pairsOf = (
+  tensors: LowRankTensors,
+  format: Format,
+  config: DecoderConfig,
+  { layer, parts }: Place,
+): readonly LowRankPair[] => {
+  const { rank, a, b } = readLowRank(tensors)
   let first = 0
-  return parts.map((part, index) => {
-    const own = b.subarray(first * rank, (first + sizes[index]!.rows) * rank)
-    first += sizes[index]!.rows
+  return parts.map((part) => {
+    const { rows } = sizesOf(config, part)
+    const own = b.subarray(first * rank, (first + rows) * rank)
+    first += rows
     const heads = { q: config.heads, k: config.kvHeads }[part as "q" | "k"]
     const isShuffled = format.pairsAreNeighbours && heads !== undefined
     return { layer, part, rank, a, b: isShuffled ? reordered(own, rank, heads) : own }
@@ -80,11 +99,7 @@ const placesOf = (names: TensorNames, config: DecoderConfig): ReadonlyMap<string
   return places
 }
 
-const readPairs = (
-  source: TensorSource,
-  format: Format,
-  config: DecoderConfig,
-): readonly LowRankPair[] => {
+const openPairs = (source: TensorSource, format: Format, config: DecoderConfig): OpenAdapter => {
   const places = placesOf(format.names, config)
   const stems = new Set<string>()
   for (const name of source.names()) {
@@ -97,12 +112,25 @@ const readPairs = (
     stems.add(found.stem)
   }
   if (!stems.size) throw new Damaged("it holds no tensor of an adapter")
-  return [...stems].flatMap((stem) => pairsOf(source, format, config, stem, places.get(stem)!))
+  const found = [...stems].map((stem) => {
+    const place = places.get(stem)!
+    return { place, tensors: tensorsOf(source, format, config, stem, place) }
+  })
+  return {
+    shapes: found.flatMap(({ place: { layer, parts }, tensors: { rank } }) =>
+      parts.map((part) => ({ layer, part, rank })),
+    ),
+    pairs: function* () {
+      for (const { place, tensors } of found) yield* pairsOf(tensors, format, config, place)
+    },
+  }
 }
 
 export const adapterWeightsFile = "adapter_model.safetensors"
 
-const fromFolder = (path: string, config: DecoderConfig): readonly LowRankPair[] => {
+type Use<A> = (adapter: OpenAdapter) => A
+
+const fromFolder = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
   if (!existsSync(join(path, adapterWeightsFile)) && existsSync(join(path, "adapter_model.bin")))
     throw new ModelFileError(
       path,
@@ -129,7 +157,7 @@ const fromFolder = (path: string, config: DecoderConfig): readonly LowRankPair[]
     pairsAreNeighbours: false,
   }
   try {
-    return explaining(source.path, () => readPairs(source, format, config))
+    return explaining(source.path, () => use(openPairs(source, format, config)))
   } finally {
     source.close()
   }
@@ -154,7 +182,7 @@ const checkGguf = (metadata: Metadata, config: DecoderConfig): void => {
     throw new Unsupported("it is an activated LoRA ('adapter.alora.invocation_tokens')")
 }
 
-const fromGguf = (path: string, config: DecoderConfig): readonly LowRankPair[] => {
+const fromGguf = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
   const source = openGguf(path)
   const { metadata } = source.header
   const format: Omit<Format, "scale"> = {
@@ -172,7 +200,7 @@ const fromGguf = (path: string, config: DecoderConfig): readonly LowRankPair[] =
       // 0 stands for an absent one, as in llama.cpp
       const alpha = numberOr(metadata, "adapter.lora.alpha", 0)
       const scale = (_: string, rank: number) => (alpha === 0 ? 1 : alpha / rank)
-      return readPairs(source, { ...format, scale }, config)
+      return use(openPairs(source, { ...format, scale }, config))
     })
   } finally {
     source.close()
@@ -180,19 +208,19 @@ const fromGguf = (path: string, config: DecoderConfig): readonly LowRankPair[] =
 }
 
 /**
- * Reads a LoRA (Hu et al., arXiv 2106.09685) of a decoder: a folder as PEFT writes it, or a GGUF
- * adapter. Throws `ModelFileError`. Blocks the thread: for workers only.
+ * Opens a LoRA (Hu et al., arXiv 2106.09685) of a decoder, as long as `use` runs: a folder as PEFT
+ * writes it, or a GGUF adapter. Throws `ModelFileError`. Blocks the thread: for workers only.
  */
-export const readAdapter = (path: string, config: DecoderConfig): readonly LowRankPair[] => {
+export const withAdapterFile = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
   const stat = statSync(path, { throwIfNoEntry: false })
-  if (stat?.isDirectory()) return fromFolder(path, config)
+  if (stat?.isDirectory()) return fromFolder(path, config, use)
   if (path.endsWith(".safetensors") || path.endsWith(".json"))
     throw new ModelFileError(
       path,
       `an adapter of PEFT is a folder with ${peftConfigFile} and ${adapterWeightsFile}`,
       "Name the folder, with a / at its end",
     )
-  return fromGguf(path, config)
+  return fromGguf(path, config, use)
 }
 
 /** Digest of what an adapter is read from. Blocks the thread: for workers only. */

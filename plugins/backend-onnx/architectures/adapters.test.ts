@@ -159,6 +159,19 @@ describe("refuses at load, by name", () => {
     await expect(open([{ id: "a", path: changed(change) }])).rejects.toThrow(reason)
   })
 
+  test("too large an adapter, by its header: no value is read before", async () => {
+    const path = changed({})
+    const file = join(path, "adapter_model.safetensors")
+    const bytes = readFileSync(file)
+    // no value is finite, so that reading one would be another error
+    bytes.fill(0xff, 8 + Number(bytes.readBigUInt64LE(0)))
+    writeFileSync(file, bytes)
+    const spec = [{ id: "a", path }]
+    await expect(open(spec, "fp32", 10_000)).rejects.toThrow(/adapterMemoryMb/)
+    await expect(open([...both, ...spec], "fp32", 100_000)).rejects.toThrow(/adapterMemoryMb/)
+    await expect(open(spec)).rejects.toThrow(/a value that is not a finite number/)
+  })
+
   test("but takes null for what a config leaves out", async () => {
     const path = changed({ use_rslora: null, rank_pattern: null, alpha_pattern: null })
     const { session } = await open([{ id: "legal", path }])

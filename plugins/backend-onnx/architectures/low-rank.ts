@@ -30,26 +30,43 @@ const valuesOf = (matrix: Matrix, factor: number): Float32Array => {
   return values
 }
 
+/** The two tensors of a pair; no value is read yet. */
+export interface LowRankTensors {
+  readonly rank: number
+  readonly a: Matrix
+  readonly b: Matrix
+  /** What `b` is multiplied with. */
+  readonly factor: number
+}
+
 /**
- * Reads the two tensors of a LoRA (Hu et al., arXiv 2106.09685) for a matrix of this size; `scale`
- * is the factor of a pair of a rank. Throws `Damaged` and `Unsupported`.
+ * Finds the two tensors of a LoRA (Hu et al., arXiv 2106.09685) for a matrix of this size, by the
+ * file's header alone; `scale` is the factor of a pair of a rank. Throws `Damaged` and
+ * `Unsupported`.
  */
-export const readLowRank = (
+export const findLowRank = (
   source: TensorSource,
   names: { readonly a: string; readonly b: string },
   { rows, columns }: { readonly rows: number; readonly columns: number },
   scale: (rank: number) => number,
-): LowRank => {
+): LowRankTensors => {
   const rank = source.tensor(names.a).rows
   if (rank > maxRank)
     throw new Unsupported(
       `the tensor '${names.a}' has the rank ${rank}, the most is ${maxRank}`,
       "Name an adapter of a lower rank",
     )
-  const factor = scale(rank)
   return {
     rank,
-    a: valuesOf(matrixOf(source, names.a, { rows: rank, columns }), 1),
-    b: valuesOf(matrixOf(source, names.b, { rows, columns: rank }), factor),
+    a: matrixOf(source, names.a, { rows: rank, columns }),
+    b: matrixOf(source, names.b, { rows, columns: rank }),
+    factor: scale(rank),
   }
 }
+
+/** Reads the values of a pair. Throws `Damaged`. */
+export const readLowRank = ({ rank, a, b, factor }: LowRankTensors): LowRank => ({
+  rank,
+  a: valuesOf(a, 1),
+  b: valuesOf(b, factor),
+})

@@ -1,4 +1,4 @@
-import { type LowRankPair, readAdapter } from "../architectures/adapter-file.ts"
+import { type PairShape, withAdapterFile } from "../architectures/adapter-file.ts"
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import { sizesOf } from "../architectures/decoder-weights.ts"
 import { adapterNames, groupsIn, scalesName, tileRanks } from "../onnx/adapter-inputs.ts"
@@ -11,6 +11,7 @@ import {
   sideBySide,
   type TiledAdapter,
   tiled,
+  tileLayout,
 } from "./adapter-tiles.ts"
 import type { AdapterChoice } from "./decoder.ts"
 
@@ -49,10 +50,10 @@ const groupSizes = (inputs: readonly Port[], config: DecoderConfig): readonly Gr
 
 const refuseUnused = (
   path: string,
-  pairs: readonly LowRankPair[],
+  shapes: readonly PairShape[],
   sizes: readonly GroupSize[],
 ): void => {
-  const unused = pairs.find(
+  const unused = shapes.find(
     ({ layer, part }) => !sizes.some((size) => size.layer === layer && size.parts.includes(part)),
   )
   if (unused)
@@ -98,16 +99,15 @@ export class AdapterFeeds {
     { maxBytes, leastTiles = 0 }: { readonly maxBytes: number; readonly leastTiles?: 0 | 1 },
   ): AdapterFeeds {
     const sizes = groupSizes(inputs, config)
-    const adapters: TiledAdapter[] = []
     let bytes = 0
-    for (const { id, path } of specs) {
-      const pairs = readAdapter(path, config)
-      refuseUnused(path, pairs, sizes)
-      const adapter = tiled(id, pairs, sizes)
-      adapters.push(adapter)
-      bytes += adapter.bytes
+    // all are measured by their headers before a value is read: values are what fills memory
+    for (const [index, { path }] of specs.entries()) {
+      bytes += withAdapterFile(path, config, ({ shapes }) => {
+        refuseUnused(path, shapes, sizes)
+        return tileLayout(shapes, sizes).bytes
+      })
       // each alone, and all of them side by side
-      const most = adapters.length > 1 ? 2 * bytes : bytes
+      const most = index > 0 ? 2 * bytes : bytes
       if (most > maxBytes)
         throw new ModelFileError(
           path,
@@ -115,6 +115,11 @@ export class AdapterFeeds {
           "Raise adapterMemoryMb of backend-onnx, or remove adapters",
         )
     }
+    const adapters = specs.map(({ id, path }) =>
+      withAdapterFile(path, config, ({ shapes, pairs }) =>
+        tiled(id, pairs(), tileLayout(shapes, sizes)),
+      ),
+    )
     return new AdapterFeeds(sizes, adapters, leastTiles)
   }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest"
 import type { LowRankPair } from "../architectures/adapter-file.ts"
 import { kindOf } from "../onnx/adapter-inputs.ts"
-import { type GroupSize, sideBySide, tiled } from "./adapter-tiles.ts"
+import { type GroupSize, sideBySide, tiled, tileLayout } from "./adapter-tiles.ts"
 
 const sizes: readonly GroupSize[] = [
   { layer: 0, isJoined: false, parts: ["q", "k", "v"], columns: 4, partRows: [4, 4, 4], rows: 12 },
@@ -10,7 +10,7 @@ const sizes: readonly GroupSize[] = [
 const adapter = (id: string, rank: number, parts: readonly ("q" | "k" | "v")[]) => {
   const ones = () => new Float32Array(4 * rank).fill(1)
   const pairs = parts.map((part): LowRankPair => ({ layer: 0, part, rank, a: ones(), b: ones() }))
-  return tiled(id, pairs, sizes)
+  return tiled(id, pairs, tileLayout(pairs, sizes))
 }
 
 test("adapters side by side take no more memory than they do alone, each at its alignment", () => {
@@ -25,8 +25,10 @@ test("adapters side by side take no more memory than they do alone, each at its 
   const { kinds, groups } = sideBySide(adapters, sizes)
   const kind = kindOf(sizes[0]!)
   const { tiles, runs } = kinds.get(kind)!
-  const bytes = groups.reduce((sum, { a, b }) => sum + a.byteLength + b.byteLength, 0)
-  expect(bytes).toBe(adapters.reduce((sum, one) => sum + one.bytes, 0))
+  const bytesIn = (own: typeof groups) =>
+    own.reduce((sum, { a, b }) => sum + a.byteLength + b.byteLength, 0)
+  for (const one of adapters) expect(one.bytes).toBe(bytesIn(one.groups))
+  expect(bytesIn(groups)).toBe(adapters.reduce((sum, one) => sum + one.bytes, 0))
   const taken = new Set<number>()
   for (const { id, runs: own } of adapters) {
     const { first, count } = runs.get(id)!

@@ -1,4 +1,4 @@
-import type { LowRankPair } from "../architectures/adapter-file.ts"
+import type { LowRankPair, PairShape } from "../architectures/adapter-file.ts"
 import type { LayerMatrix } from "../architectures/tensor-names.ts"
 import { type FoundGroup, kindOf, productScale, tileRanks } from "../onnx/adapter-inputs.ts"
 
@@ -50,7 +50,7 @@ interface KindLayout {
   readonly tilesOfPart: number
 }
 
-const layoutOf = (pairs: readonly LowRankPair[], parts: readonly LayerMatrix[]): KindLayout => {
+const layoutOf = (pairs: readonly PairShape[], parts: readonly LayerMatrix[]): KindLayout => {
   const own = pairs.filter(({ part }) => parts.includes(part))
   return {
     parts: parts.filter((part) => own.some((pair) => pair.part === part)),
@@ -128,45 +128,62 @@ export const inputArrays = (
   })
 }
 
-const fillGroup = (
-  made: GroupTiles,
-  pairs: readonly LowRankPair[],
-  { layer, parts, columns, partRows, rows }: GroupSize,
-  layout: KindLayout,
-): void => {
-  for (const pair of pairs) {
-    if (pair.layer !== layer || !parts.includes(pair.part)) continue
-    const offset = partRows
-      .slice(0, parts.indexOf(pair.part))
-      .reduce((sum, count) => sum + count, 0)
-    const first = layout.parts.indexOf(pair.part) * layout.tilesOfPart
-    place(made, pair, first, { columns, rows, offset })
-  }
+/** How an adapter is laid out for the groups of a graph. */
+export interface TileLayout {
+  readonly sizes: readonly GroupSize[]
+  /** By kind of group. */
+  readonly kinds: ReadonlyMap<string, KindLayout>
+  /** Memory of its tiles. */
+  readonly bytes: number
 }
 
-/** Lays out an adapter for the groups of a graph. */
+const tilesIn = ({ parts, tilesOfPart }: KindLayout): number => parts.length * tilesOfPart
+
+/** Lays out an adapter by its shapes; no memory is taken for its values. */
+export const tileLayout = (
+  shapes: readonly PairShape[],
+  sizes: readonly GroupSize[],
+): TileLayout => {
+  const kinds = new Map(sizes.map((size) => [kindOf(size), layoutOf(shapes, size.parts)]))
+  const values = sizes.reduce(
+    (sum, size) => sum + tilesIn(kinds.get(kindOf(size))!) * tileRanks * (size.columns + size.rows),
+    0,
+  )
+  return { sizes, kinds, bytes: values * Float32Array.BYTES_PER_ELEMENT }
+}
+
+const fillGroup = (
+  made: GroupTiles,
+  pair: LowRankPair,
+  { parts, columns, partRows, rows }: GroupSize,
+  layout: KindLayout,
+): void => {
+  const offset = partRows.slice(0, parts.indexOf(pair.part)).reduce((sum, count) => sum + count, 0)
+  const first = layout.parts.indexOf(pair.part) * layout.tilesOfPart
+  place(made, pair, first, { columns, rows, offset })
+}
+
+/** Brings the pairs into their tiles, one after the other. */
 export const tiled = (
   id: string,
-  pairs: readonly LowRankPair[],
-  sizes: readonly GroupSize[],
+  pairs: Iterable<LowRankPair>,
+  { sizes, kinds, bytes }: TileLayout,
 ): TiledAdapter => {
-  const layouts = new Map(sizes.map((size) => [kindOf(size), layoutOf(pairs, size.parts)]))
-  const groups = emptyGroups(sizes, (kind) => {
-    const { parts, tilesOfPart } = layouts.get(kind)!
-    return parts.length * tilesOfPart
-  })
-  for (const [index, size] of sizes.entries())
-    fillGroup(groups[index]!, pairs, size, layouts.get(kindOf(size))!)
+  const groups = emptyGroups(sizes, (kind) => tilesIn(kinds.get(kind)!))
+  for (const pair of pairs)
+    for (const [index, size] of sizes.entries())
+      if (size.layer === pair.layer && size.parts.includes(pair.part))
+        fillGroup(groups[index]!, pair, size, kinds.get(kindOf(size))!)
   return {
     id,
     runs: new Map(
-      [...layouts].map(([key, { parts, tilesOfPart }]) => [
+      [...kinds].map(([key, layout]) => [
         key,
-        { tiles: parts.length * tilesOfPart, alignment: Math.min(blockTiles, tilesOfPart || 1) },
+        { tiles: tilesIn(layout), alignment: Math.min(blockTiles, layout.tilesOfPart || 1) },
       ]),
     ),
     groups,
-    bytes: groups.reduce((sum, { a, b }) => sum + a.byteLength + b.byteLength, 0),
+    bytes,
   }
 }
 

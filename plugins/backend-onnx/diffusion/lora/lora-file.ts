@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { peftConfigFile, peftScales, scalesIn } from "../../architectures/adapter-config.ts"
-import { type LowRank, readLowRank } from "../../architectures/low-rank.ts"
+import { findLowRank, type LowRank, readLowRank } from "../../architectures/low-rank.ts"
 import type { Metadata } from "../../weights/gguf-metadata.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../../weights/model-file-error.ts"
 import { openSafetensors } from "../../weights/safetensors.ts"
@@ -128,8 +128,10 @@ const pairsOf = (
   if (a === undefined || b === undefined)
     throw new Damaged(`its layer '${name}' has one matrix of a LoRA without the other`)
   const own = alpha === undefined ? undefined : alphaOf(source, alpha)
-  const pair = readLowRank(source, { a, b }, { rows, columns: layers[0]!.columns }, (rank) =>
-    own === undefined ? scale(name, rank) : own / rank,
+  const pair = readLowRank(
+    findLowRank(source, { a, b }, { rows, columns: layers[0]!.columns }, (rank) =>
+      own === undefined ? scale(name, rank) : own / rank,
+    ),
   )
   const all = target.swapped ? swapped(pair.b) : pair.b
   let first = 0
@@ -141,7 +143,7 @@ const pairsOf = (
 }
 
 const alphaOf = (source: TensorSource, name: string): number =>
-  readLowRank(source, { a: name, b: name }, { rows: 1, columns: 1 }, () => 1).a[0]!
+  readLowRank(findLowRank(source, { a: name, b: name }, { rows: 1, columns: 1 }, () => 1)).a[0]!
 
 const swapped = (values: Float32Array): Float32Array => {
   const half = values.length / 2
