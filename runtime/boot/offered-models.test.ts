@@ -3,11 +3,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, expect, it } from "vitest"
-import { resolve, Tokens } from "../../core/tokens.ts"
+import { provide, resolve, type Token, Tokens } from "../../core/tokens.ts"
 import { fakeLog } from "../../testing/index.ts"
 import { loadConfig } from "../config/load.ts"
 import { assemble } from "./assemble.ts"
 import { originOf } from "./models.ts"
+import { startDeployment } from "./start.ts"
 
 const root = join(import.meta.dirname, "../..")
 const folder = mkdtempSync(join(tmpdir(), "rakit-offers-"))
@@ -140,6 +141,23 @@ it("refuses a plugin that brings models and does not say so, and a value that is
   writePackage("rakit-model-z", ["text"])
   expect(await whyNot("  ./rakit-model-z/plugin.ts: {}\n")).toMatch(/its model number 1/)
 })
+
+it.each([Tokens.models, Tokens.adapters] as readonly Token<unknown>[])(
+  "refuses a $name that a plugin brings in `start`, by the plugin's name",
+  async (token) => {
+    writePackage("rakit-model-late", [])
+    const deployment = await assembled("  ./rakit-model-late/plugin.ts: {}\n")
+    const late = deployment.order.find(({ plugin }) => plugin.name === "rakit-model-late")!
+    const instance = {
+      start: () => Effect.sync(() => provide(deployment.container, token, offer("late"))),
+    }
+    const starting = startDeployment({ ...deployment, order: [{ ...late, instance }] })
+    expect(await Effect.runPromise(Effect.flip(Effect.scoped(starting)))).toMatchObject({
+      plugin: "rakit-model-late",
+      message: expect.stringMatching(/brings models or adapters in `start`.*in `register`/),
+    })
+  },
+)
 
 const lora = (id: string, model: string, more: object = {}) => ({
   id,

@@ -1,6 +1,7 @@
 import { Effect, type Scope } from "effect"
+import type { DependencyContainer } from "tsyringe"
 import { PluginError } from "../../core/errors.ts"
-import { resolve, type Token, Tokens } from "../../core/tokens.ts"
+import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment, AssembledPlugin } from "./assemble.ts"
 import { withDependencies } from "./dependency-order.ts"
 
@@ -26,13 +27,27 @@ export const migratePlugin = (
           ),
         )
 
+const offersIn = (container: DependencyContainer): number =>
+  resolveAll(container, Tokens.models).length + resolveAll(container, Tokens.adapters).length
+
 const startOne = (
   deployment: AssembledDeployment,
   named: AssembledPlugin,
 ): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
     yield* migratePlugin(deployment, named)
-    yield* named.instance.start?.(deployment.container) ?? Effect.void
+    const { container } = deployment
+    const before = offersIn(container)
+    yield* named.instance.start?.(container) ?? Effect.void
+    // the catalogue is made of what `register` brings: these would be missing without a word
+    if (offersIn(container) > before)
+      yield* Effect.fail(
+        new PluginError({
+          plugin: named.plugin.name,
+          message:
+            "it brings models or adapters in `start`, when the catalogue is made already. Fix: provide them in `register`.",
+        }),
+      )
   }).pipe(
     Effect.catchDefect((defect) =>
       Effect.fail(
