@@ -31,6 +31,9 @@ const ofBoth: Readonly<Record<string, RefusedField>> = {
   scheduler: {},
   sampler_name: {},
   loras: { isList: true, instead: "use lora" },
+  // of chats with this server, and what it is called elsewhere
+  adapter: { instead: "use lora" },
+  adapters: { isList: true, instead: "use lora" },
   mask: {},
   mask_image: {},
 }

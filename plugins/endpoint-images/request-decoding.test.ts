@@ -41,6 +41,10 @@ const both: readonly (readonly [object, readonly (string | undefined)[]])[] = [
   [{ background: "transparent" }, ["unsupported_parameter", "background"]],
   [{ negative_prompt: "blurred" }, ["unsupported_parameter", "negative_prompt"]],
   [{ negative_prompt: "" }, ["ok"]],
+  [{ adapter: "dark" }, ["unsupported_parameter", "adapter"]],
+  [{ adapter: { id: "dark", strength: 1 } }, ["unsupported_parameter", "adapter"]],
+  [{ adapters: ["dark"] }, ["unsupported_parameter", "adapters"]],
+  [{ adapter: null, adapters: [] }, ["ok"]],
   [{ output_compression: 100, background: "opaque", quality: "standard" }, ["ok"]],
   [{ toString: 1, who_knows: 2 }, ["ok"]],
   [{ num_steps: 0 }, [invalid, "num_steps"]],
@@ -101,6 +105,11 @@ describe.each([
   it("that names an unknown LoRA is refused with the choices", async () => {
     const { json } = await ask({ lora: "oil" })
     expect(json).toMatchObject({ message: "lora: must be one of 'none', 'dark', 'anime'" })
+  })
+
+  it("that names it as a chat does hears what to use", async () => {
+    const { json } = await ask({ adapter: "dark" })
+    expect(json).toMatchObject({ message: "adapter: is not supported; use lora instead." })
   })
 
   it("has defaults, and the steps under either name", async () => {
