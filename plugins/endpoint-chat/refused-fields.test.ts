@@ -28,9 +28,27 @@ describe("a field that would change the answer and is not served", () => {
     },
   )
 
+  it.each(["weight", "scale", "name", "constructor"])(
+    "adapter.%s is refused by name",
+    async (name) => {
+      expect(await codeAndParam({ adapter: { id: "legal", [name]: 0.5 } })).toEqual([
+        "unsupported_parameter",
+        `adapter.${name}`,
+      ])
+      // read on: the model has no such adapter
+      expect(await codeAndParam({ adapter: { id: "legal", [name]: null } })).toEqual([
+        "model_not_found",
+        "adapter",
+      ])
+    },
+  )
+
   it("says what to use instead", async () => {
     expect(await answer({ functions: [{ name: "f" }] })).toMatchObject({
       message: "functions: is not supported; use tools instead.",
+    })
+    expect(await answer({ adapter: { id: "legal", weight: 0.5 } })).toMatchObject({
+      message: "adapter.weight: is not supported; use id and strength instead.",
     })
     expect(await answer({ function_call: "auto" })).toMatchObject({
       message: "function_call: is not supported; use tool_choice instead.",

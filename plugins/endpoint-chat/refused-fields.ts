@@ -85,6 +85,7 @@ export const refusedFields: Readonly<Record<string, RefusedField>> = {
   // TGI
   inputs: instead("messages"),
   adapter_id: instead("adapter"),
+  adapters: { ...list, ...instead("adapter") },
   watermark: flag,
   tool_prompt: {},
   // Anthropic, Cohere, Mistral, OpenRouter
@@ -113,12 +114,28 @@ const otherForms: typeof refusedFields = {
 }
 const unknownForm: RefusedField = { instead: "use json, choice, regex, grammar or json_object" }
 
-/** All others are refused, as an answer would be free of what they ask for. */
-const refusedForms = (given: Json): typeof refusedFields =>
+/** A weight or scale of an adapter would be its full strength without a word. */
+const adapterKeys = ["id", "strength"]
+const unknownAdapterKey: RefusedField = { instead: "use id and strength" }
+
+const keysOf = (given: Json): readonly string[] =>
+  typeof given === "object" && given !== null && !Array.isArray(given) ? Object.keys(given) : []
+
+/** All keys but those known, as an answer would be free of what they ask for. */
+const othersThan = (
+  known: readonly string[],
+  given: Json,
+  refusal: (name: string) => RefusedField,
+): typeof refusedFields =>
   Object.fromEntries(
-    Object.keys(typeof given === "object" && given !== null ? given : {})
-      .filter((name) => !knownForms.includes(name))
-      .map((name) => [name, Object.hasOwn(otherForms, name) ? otherForms[name]! : unknownForm]),
+    keysOf(given)
+      .filter((name) => !known.includes(name))
+      .map((name) => [name, refusal(name)]),
+  )
+
+const refusedForms = (given: Json): typeof refusedFields =>
+  othersThan(knownForms, given, (name) =>
+    Object.hasOwn(otherForms, name) ? otherForms[name]! : unknownForm,
   )
 
 const firstOf = (value: Json, refused: typeof refusedFields, path = ""): ApiError | undefined => {
@@ -136,9 +153,17 @@ const firstOf = (value: Json, refused: typeof refusedFields, path = ""): ApiErro
 
 /** Returns 400 `unsupported_parameter` for the first such field. */
 export const refusalOf = (body: Json): ApiError | undefined => {
-  const { structured_outputs } = (body ?? {}) as { readonly structured_outputs?: Json }
+  const { structured_outputs, adapter } = (body ?? {}) as {
+    readonly structured_outputs?: Json
+    readonly adapter?: Json
+  }
   return (
     firstOf(body, refusedFields) ??
-    firstOf(structured_outputs, refusedForms(structured_outputs), "structured_outputs.")
+    firstOf(structured_outputs, refusedForms(structured_outputs), "structured_outputs.") ??
+    firstOf(
+      adapter,
+      othersThan(adapterKeys, adapter, () => unknownAdapterKey),
+      "adapter.",
+    )
   )
 }
