@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Adapter } from "../../core/ports/model.ts"
-import type { ModelEntry } from "../../core/services/model-entry.ts"
+import { adapterName, adapterNames, type ModelEntry } from "../../core/services/model-entry.ts"
 import type { ChatBody } from "./request-schema.ts"
 
 /**
@@ -24,9 +24,11 @@ export const adapterOf = (
         { param: "adapter" },
       ),
     )
-  if (entry.adapters.some((own) => own.id === id))
+  // not all of the entry's: towers and speech models are parts of the model
+  const names = adapterNames(entry)
+  if (names.includes(adapterName(entry.id, { id })))
     return Effect.succeed({ id, strength: strength ?? 1 })
-  const known = entry.adapters.map((own) => `'${own.id}'`)
+  const known = names.map((name) => `'${name.slice(entry.id.length + 1)}'`)
   return Effect.fail(
     apiError(
       "model_not_found",

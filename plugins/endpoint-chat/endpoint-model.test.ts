@@ -54,6 +54,19 @@ describe("the model", () => {
       expect(await ask({ adapter })).toMatchObject({ status: 400 })
   })
 
+  it("refuses its parts as adapters, and doesn't offer them", async () => {
+    const adapters = ["vision", "hearing", "legal"].map((id) => ({ id, sources: [] }))
+    for (const [own, has] of [
+      [adapters, "It has 'legal'."],
+      [adapters.slice(0, 2), "It has none."],
+    ] as const)
+      for (const adapter of ["vision", { id: "hearing" }, "poems"])
+        expect(await openEndpoint({ entry: { adapters: own } }).ask({ adapter })).toMatchObject({
+          status: 404,
+          json: { code: "model_not_found", param: "adapter", message: expect.stringMatching(has) },
+        })
+  })
+
   it("that still loads answers 503, after the shape was checked", async () => {
     const { ask, fixture } = openEndpoint()
     fixture.catalogue.set("svc-lyt", { state: "loading", detail: "" })
