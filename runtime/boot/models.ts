@@ -56,6 +56,15 @@ export const originOf = (models: readonly PlacedModel[], name: string): string =
     ])
     .find((one) => one.name === name)?.from ?? "config"
 
+/** The same in words, of a model or of an adapter that it has. */
+export const placeOf = (
+  { plugin, file, adapterPlugins }: PlacedModel,
+  adapter?: string,
+): string => {
+  const from = (adapter !== undefined && adapterPlugins?.get(adapter)) || plugin
+  return from === undefined ? (file ?? "the config file") : `the plugin '${from}'`
+}
+
 /** A problem of one field: at its line, or at the line of the plugin that brings it. */
 export const problemOf = (placed: PlacedModel, field: ConfigPath, message: string) => {
   const { model, at, plugin, adapterPlugins } = placed
@@ -152,18 +161,33 @@ export const checkSources = (
 /** What requests send as the adapter to have none. */
 const noAdapter = "none"
 
+/** One problem for the adapters of the model's own entry, and one for each that a plugin brings. */
+const refuseAdapters = (placed: PlacedModel): readonly Problem[] => {
+  const { model, adapterPlugins } = placed
+  const message = `the model '${model.id}' has the task '${model.task}', and only chat, embed and image models take adapters`
+  const brought = model.adapters.flatMap(({ id }, at) => (adapterPlugins?.has(id) ? [at] : []))
+  return [
+    ...(brought.length < model.adapters.length
+      ? [{ ...problemOf(placed, ["adapters"], message), fix: "remove the adapters." }]
+      : []),
+    ...brought.map((at) => ({
+      ...problemOf(placed, ["adapters", at], message),
+      fix: `remove the plugin, which brings the adapter '${model.adapters[at]!.id}'.`,
+    })),
+  ]
+}
+
 const checkAdapters = (placed: PlacedModel, models: readonly PlacedModel[]): readonly Problem[] => {
   const { id, task, adapters } = placed.model
-  if ((task === "rerank" || task === "transcribe") && adapters.length > 0) {
-    const message = `the model '${id}' has the task '${task}', and only chat, embed and image models take adapters`
-    return [{ ...problemOf(placed, ["adapters"], message), fix: "remove the adapters." }]
-  }
+  if (task === "rerank" || task === "transcribe") return refuseAdapters(placed)
   return adapters.flatMap((adapter, at) => {
     const path = ["adapters", at]
     const name = adapterName(id, adapter)
-    const isTaken =
-      adapters.findIndex((other) => other.id === adapter.id) < at ||
-      models.some(({ model }) => model.id === name)
+    const other = models.find(({ model }) => model.id === name)
+    const isTaken = other !== undefined || adapters.findIndex((own) => own.id === adapter.id) < at
+    const twice = other
+      ? `the name '${name}' is given to an adapter by ${placeOf(placed, adapter.id)} and to a model by ${placeOf(other)}`
+      : `the name '${name}' is given twice`
     return [
       ...(adapter.id === noAdapter
         ? [
@@ -176,7 +200,7 @@ const checkAdapters = (placed: PlacedModel, models: readonly PlacedModel[]): rea
       ...(isTaken
         ? [
             {
-              ...problemOf(placed, [...path, "id"], `the name '${name}' is given twice`),
+              ...problemOf(placed, [...path, "id"], twice),
               fix: "give the adapter another id.",
             },
           ]

@@ -213,6 +213,22 @@ it("refuses an adapter without its model, one that is there twice, and wrong fie
   )
 })
 
+it("refuses an adapter for a model that takes none, and one with a model's name, by who brings it", async () => {
+  writePackage("rakit-model-rank", [offer("rank", { task: "rerank" }), offer("own")])
+  writePackage("rakit-model-colon", [offer("own:legal")])
+  writePackage("rakit-lora-f", [], "[Tokens.adapters]", [lora("f", "rank"), lora("legal", "own")])
+  const said = await whyNot(
+    "  ./rakit-model-rank/plugin.ts: {}\n  ./rakit-model-colon/plugin.ts: {}\n  ./rakit-lora-f/plugin.ts: {}\n",
+  )
+  expect(said).toMatch(
+    /rakit-lora-f\/plugin\.ts: the model 'rank', adapters\[0\]: the model 'rank' has the task 'rerank'.*\n.*remove the plugin, which brings the adapter 'f'/,
+  )
+  expect(said).not.toMatch(/rakit-model-rank\/plugin\.ts: .*takes? /)
+  expect(said).toMatch(
+    /'own:legal' is given to an adapter by the plugin '.*lora-f.*' and to a model by the plugin '.*model-colon/,
+  )
+})
+
 it("refuses adapters of models for other tasks, and names that are given twice", async () => {
   const legal = { id: "legal", sources: [{ url: "file:legal/" }] }
   const refused = (...models: readonly object[]) => assembled("", JSON.stringify(models))

@@ -6,7 +6,7 @@ import { decodePart } from "../config/decode.ts"
 import { configPath, type Problem } from "../config/problems.ts"
 import { AdapterConfig, ModelConfig } from "../config/schema.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
-import type { PlacedModel } from "./models.ts"
+import { type PlacedModel, placeOf } from "./models.ts"
 
 /** What a plugin has registered. */
 export interface Offered {
@@ -59,9 +59,6 @@ const decodeAll = <A>(
   }
 }
 
-const placeOf = ({ plugin, file }: PlacedModel): string =>
-  plugin === undefined ? (file ?? "the config file") : `the plugin '${plugin}'`
-
 /** One id names one model: neither the config file nor the later plugin wins. */
 const listedTwice = (models: readonly PlacedModel[]): readonly Problem[] =>
   models.flatMap((placed, index) => {
@@ -107,12 +104,10 @@ const attach = (
         ),
       )
     else if (placed.model.adapters.some(({ id }) => id === adapter.id)) {
-      const plugin = placed.adapterPlugins?.get(adapter.id) ?? placed.plugin
-      const place = placeOf({ ...placed, ...(plugin !== undefined && { plugin }) })
       problems.push(
         inPlugin(
           by,
-          `the adapter '${name}' comes from ${place} and from the plugin '${by.key}'`,
+          `the adapter '${name}' comes from ${placeOf(placed, adapter.id)} and from the plugin '${by.key}'`,
           "remove one of the two.",
         ),
       )
