@@ -178,7 +178,7 @@ const createPlugins = (
         createPlugin(config, kernel, named, settings.get(named.key) as Json),
         ({ created, offers }): Offered => {
           plugins.set(named.key, created)
-          return { by: named, ...offers }
+          return { by: named, settings: created.settings, ...offers }
         },
       )
     const offered = yield* Effect.forEach(sorted.filter(bringsModels), create)

@@ -133,6 +133,21 @@ it.each([
   expect(said).toMatch(message)
 })
 
+it.each([
+  [
+    "{ price: { inptu: 5 } }",
+    /plugins\S*rakit-model-s\/plugin\.ts\S*\.price\.inptu: unknown key 'inptu'/,
+  ],
+  ['{ id: "a b" }', /plugins\S*rakit-model-s\/plugin\.ts\S*\.id: must be 1 to/],
+  ["{ price: { input: -1 } }", /plugins\S*rakit-model-s\/plugin\.ts\S*\.price\.input: expected/],
+])("refuses the settings %s of a package at their line, once", async (settings, message) => {
+  writePackage("rakit-model-s", [offer("s"), offer("s-small")])
+  const said = await whyNot(`  ./rakit-model-s/plugin.ts: ${settings}\n`)
+  expect(said).toMatch(message)
+  expect(said).not.toMatch(/in the plugin|its model/)
+  expect(said.match(/Fix/g)).toHaveLength(1)
+})
+
 it("refuses a plugin that brings models and does not say so, and a value that is no entry", async () => {
   writePackage("rakit-model-y", [offer("y")], "[]")
   expect(await whyNot("  ./rakit-model-y/plugin.ts: {}\n")).toMatch(

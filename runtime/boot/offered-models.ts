@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from "node:util"
 import { Result, Schema } from "effect"
 import type { AdapterOffer, ModelOffer } from "../../core/ports/model-offer.ts"
 import { adapterName } from "../../core/services/model-entry.ts"
 import { anchorModel, anchorSources } from "../config/anchor.ts"
-import { decodePart } from "../config/decode.ts"
-import { configPath, type Problem } from "../config/problems.ts"
+import { decodePart, getIn } from "../config/decode.ts"
+import { type ConfigPath, configPath, type Problem } from "../config/problems.ts"
 import { AdapterConfig, ModelConfig } from "../config/schema.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
 import { type PlacedModel, placeOf } from "./models.ts"
@@ -11,6 +12,8 @@ import { type PlacedModel, placeOf } from "./models.ts"
 /** What a plugin has registered. */
 export interface Offered {
   readonly by: NamedPlugin
+  /** The plugin's, decoded: a package's model may have its id and its price from them. */
+  readonly settings: unknown
   readonly models: readonly ModelOffer[]
   readonly adapters: readonly AdapterOffer[]
 }
@@ -34,10 +37,13 @@ const inPlugin = ({ key }: NamedPlugin, message: string, fix: string): Problem =
   fix,
 })
 
-/** Decodes offers as the config file is decoded; a problem names the offer and its field. */
+/**
+ * Decodes offers as the config file is decoded; a problem names the offer and its field. A value that
+ * the plugin has from its settings is wrong at its line of the config file.
+ */
 const decodeAll = <A>(
   schema: Schema.Codec<A, unknown>,
-  by: NamedPlugin,
+  { by, settings }: Offered,
   offers: readonly { readonly id: string }[],
   what: string,
 ): Checked<A> => {
@@ -46,15 +52,24 @@ const decodeAll = <A>(
     const id: unknown = offers[index]?.id
     return typeof id === "string" ? `its ${what} '${id}'` : `its ${what} number ${index + 1}`
   }
+  const isSet = (index: number, path: ConfigPath): boolean => {
+    const value = getIn(settings, path)
+    return value !== undefined && isDeepStrictEqual(value, getIn(offers[index], path))
+  }
+  const problems = decoded.flatMap((one, index) =>
+    Result.isSuccess(one)
+      ? []
+      : one.failure.map(({ path, message, fix }): Problem => {
+          if (isSet(index, path)) return { path: ["plugins", by.key, ...path], message, fix }
+          const field = path.length > 0 ? `, ${configPath(path)}` : ""
+          return inPlugin(by, `${nameOf(index)}${field}: ${message}`, `in the plugin: ${fix}`)
+        }),
+  )
   return {
     values: decoded.filter(Result.isSuccess).map(({ success }) => success),
-    problems: decoded.flatMap((one, index) =>
-      Result.isSuccess(one)
-        ? []
-        : one.failure.map(({ path, message, fix }) => {
-            const field = path.length > 0 ? `, ${configPath(path)}` : ""
-            return inPlugin(by, `${nameOf(index)}${field}: ${message}`, `in the plugin: ${fix}`)
-          }),
+    // a setting that several of the package's models have is wrong once
+    problems: problems.filter(
+      (problem, at) => problems.findIndex((other) => isDeepStrictEqual(other, problem)) === at,
     ),
   }
 }
@@ -124,11 +139,12 @@ export const withOffers = (
   configured: readonly PlacedModel[],
   offered: readonly Offered[],
 ): Checked<PlacedModel> => {
-  const brought = offered.map(({ by, models, adapters }) => {
+  const brought = offered.map((offer) => {
+    const { by } = offer
     const anchored = <A>(values: readonly A[], anchor: (value: A, folder: string) => A) =>
       values.map((value) => (by.folder === undefined ? value : anchor(value, by.folder)))
-    const own = decodeAll(ModelConfig, by, models, "model")
-    const loras = decodeAll(OfferedAdapter, by, adapters, "adapter")
+    const own = decodeAll(ModelConfig, offer, offer.models, "model")
+    const loras = decodeAll(OfferedAdapter, offer, offer.adapters, "adapter")
     return {
       models: anchored(own.values, anchorModel).map(
         (model): PlacedModel => ({ model, at: ["plugins", by.key], plugin: by.key }),

@@ -12,7 +12,8 @@ const plainPath = (path: readonly unknown[] = []): ConfigPath =>
         : segment) as string | number,
   )
 
-const getIn = (value: unknown, path: ConfigPath): unknown =>
+/** The value at `path`; undefined where there is none. */
+export const getIn = (value: unknown, path: ConfigPath): unknown =>
   path.reduce<unknown>(
     (at, key) =>
       typeof at === "object" && at !== null
