@@ -82,3 +82,32 @@ test("of an export nothing is said before it is open, and a damaged file fails",
   const failure = await Effect.runPromise(Effect.flip(describe(join(folder, "cut.gguf"))))
   expect(failure).toMatchObject({ code: "backend_error" })
 })
+
+test("LoRAs that the model can't be opened with are refused by their headers", async () => {
+  const fixture = openBackend()
+  opened.push(fixture)
+  const describe = (path: string, ...folders: readonly string[]) => {
+    const adapters = folders.map((name, at) => ({ id: `a${at}`, path: fixtureFolder(name) }))
+    const request = {
+      id: "m",
+      task: "chat",
+      path,
+      adapters,
+      options: {},
+      contextTokens: 9,
+    } as const
+    return fixture.backend.describe!(request)
+  }
+  const [llama, legal] = [fixtureFolder("llama"), "llama-adapters/legal"]
+  expect(await Effect.runPromise(describe(llama, legal))).toMatchObject({ modalities: ["text"] })
+  for (const [wrong, message] of [
+    [describe(llama, legal, "phi3-adapters/legal"), /phi3-adapters.*it has the tensor 'base_model/],
+    [describe(gguf, legal), /llama-adapters.*the tensor 'base_model.* its configuration asks for/],
+    [describe(llama, "llama"), /adapter_config\.json: it is missing/],
+    [describe(fixtureFolder("llama-export"), legal), /ready-made graph, which takes no adapters/],
+  ] as const)
+    expect(await Effect.runPromise(Effect.flip(wrong))).toMatchObject({
+      code: "backend_error",
+      message: expect.stringMatching(message),
+    })
+})

@@ -2,13 +2,14 @@ import { realpathSync } from "node:fs"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
+import { withAdapterFile } from "./architectures/adapter-file.ts"
 import { type ModelHeader, readModelHeader } from "./architectures/model-source.ts"
 import { templateStyle } from "./chat-format/template-style.ts"
 import { imageFamily } from "./diffusion/pipelines/families.ts"
 import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import { hearingConfig } from "./hearing/hearing-config.ts"
 import type { Precision } from "./onnx/linear.ts"
-import { sightOf } from "./open-chat-images.ts"
+import { adapterRoles, sightOf } from "./open-chat-images.ts"
 import { hearsSounds } from "./open-chat-sounds.ts"
 import { dictationPath } from "./open-dictation.ts"
 import { imageAbilities } from "./open-image.ts"
@@ -16,7 +17,7 @@ import { crossEncoderWindow, makesNoVectors, wrongPrecision } from "./open-reran
 import { hearingAbilities } from "./open-transcribe.ts"
 import { towerFolder } from "./open-vision-tower.ts"
 import { windowWithin } from "./sessions/kv-bank.ts"
-import { exportIn } from "./sessions/open-decoder.ts"
+import { checkExport, exportIn } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
 import type { EncoderOptions } from "./worker/protocol.ts"
 
@@ -45,6 +46,8 @@ export const modalitiesOf = ({
 }): readonly string[] => ["text", ...(sees ? ["image", "video"] : []), ...(hears ? ["audio"] : [])]
 
 type DescribeRequest = Parameters<NonNullable<Backend["describe"]>>[0]
+
+type DecoderOptions = { readonly precision?: Precision; readonly promptPrecision?: Precision }
 
 /** Entries that name the same file are described together. */
 const makeHeaders = () => {
@@ -79,7 +82,7 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
       const tower = towerFolder(request, { name: config.name, width: head.width })
       return { ...of(contextTokens, []), modalities: tower ? ["text", "image"] : ["text"] }
     }
-    const { precision = "auto" } = (options ?? {}) as { readonly precision?: Precision }
+    const { precision = "auto", ...other } = (options ?? {}) as DecoderOptions
     if (task === "rerank" && isClassifierFolder(path)) {
       // refuses what `open` would
       folderEncoder(path)
@@ -87,9 +90,16 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
       if (wrong !== undefined) throw new Error(wrong)
       return of(crossEncoderWindow(contextTokens), [])
     }
-    // the sizes of an export are in its graph
-    if (exportIn(path, precision)) return undefined
+    const loras = task === "chat" ? adapterRoles(request.adapters).loras : []
+    const exported = exportIn(path, precision)
+    if (exported) {
+      checkExport(exported, { ...other, adapters: loras })
+      // its sizes are in its graph
+      return undefined
+    }
     const { config, template } = headerOf(path)
+    // refuses LoRAs that `open` would, as far as their headers say
+    for (const lora of loras) withAdapterFile(lora.path, config, () => {})
     const window = windowWithin(config, settings.kvMemoryMb * megabyte)
     const thinks = templateStyle(template).thinks
     if (task !== "chat") return of(window, [])

@@ -58,16 +58,24 @@ const decoderOf = (
   }
 }
 
-const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Decoder> => {
+/** Throws `ModelFileError` for what an export can't do. */
+export const checkExport = (
+  { graph }: ExportedModel,
+  spec: Pick<DecoderSpec, "adapters" | "promptPrecision">,
+): void => {
   const lacks = hasAdapters(spec)
     ? "takes no adapters"
     : spec.promptPrecision && "has no promptPrecision"
   if (lacks)
     throw new ModelFileError(
-      model.graph,
+      graph,
       `it is a ready-made graph, which ${lacks}`,
       "Name the model's safetensors or GGUF file",
     )
+}
+
+const openExport = async (spec: DecoderSpec, model: ExportedModel): Promise<Decoder> => {
+  checkExport(model, spec)
   const session = await openedByRuntime(model.graph, "Pull it again (`rakit models pull`)", () =>
     ExportedSession.open(model, spec.threads),
   )

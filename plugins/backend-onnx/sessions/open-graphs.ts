@@ -40,7 +40,8 @@ const deviceGraphVersion = 2
 
 export type Progress = (detail: string) => void
 
-export const hasAdapters = ({ adapters = [] }: DecoderSpec): boolean => adapters.length > 0
+export const hasAdapters = ({ adapters = [] }: Pick<DecoderSpec, "adapters">): boolean =>
+  adapters.length > 0
 
 /** Reads the adapters of the spec, if it has any. */
 const adaptersOf = (spec: DecoderSpec, { config }: ModelSource, progress: Progress) => {
