@@ -62,7 +62,7 @@ const inDoubtPerTurn = 1_000
 /** Lines of a batch arrive by the dozen, and nobody waits for a single one. */
 const batchLingerMs = 25
 /** Nor for a settlement whose reply has left, until somebody asks what it has changed. */
-const behindLingerMs = 25
+const behindLingerMs = 100
 /**
  * A lost admission may still wait for its lock and commit; after this time the server's statement
  * timeout has ended it.

@@ -8,7 +8,7 @@ export const Settings = Schema.Struct({
   replyAfter: setting(
     Schema.Literals(["auto", "database", "journal"]),
     "auto",
-    "When a reply may leave: after its settlement is in the `database`, or as soon as it is in the `journal` on this server's disk, some 25 milliseconds before that. There it survives a kill -9 and a restart, but not a loss of power, which is the operator's loss. `auto`: the journal with the embedded database, which is on the same disk and has no other server, else the database.",
+    "When a reply may leave: after its settlement is in the `database`, or as soon as it is in the `journal` on this server's disk, some 100 milliseconds before that. There it survives a kill -9 and a restart, but not a loss of power, which is the operator's loss. `auto`: the journal with the embedded database, which is on the same disk and has no other server, else the database.",
   ),
   maxGathered: positive(128, "Most calls in one statement."),
   maxInFlight: positive(
