@@ -30,7 +30,7 @@ export interface Reserve {
 /** As `ledger_spare_life` says, by which the minute of such a key is longer. */
 export const lifeMs = 250
 /** So long a key's spare calls should last. */
-const windowMs = 100
+const windowMs = 50
 /** Calls within a window that make a key busy. */
 const busy = 4
 /** After a refusal, or an answer that came too late. */
