@@ -5,21 +5,34 @@ import type { ModelEntry } from "../../core/services/model-entry.ts"
 import type { Media } from "./media.ts"
 import type { ChatBody } from "./request-schema.ts"
 
-/** JSON with sorted keys, so that the same value has the same digest; `omitted`: a key left out. */
-const canonicalJson = (value: unknown, omitted?: string): string => {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, omitted)).join()}]`
+/** How values are written for a digest. Paths have no indexes. */
+interface Form {
+  /** Values at these paths stay as they came. */
+  readonly verbatim?: ReadonlySet<string>
+  /** Whether a member is left out, by its key, its JSON and its path. */
+  readonly omits?: (key: string, json: string, path: string) => boolean
+}
+
+/** JSON with sorted keys, so that the same value has the same digest. */
+const canonicalJson = (value: unknown, form: Form, path = ""): string => {
+  if (form.verbatim?.has(path)) return JSON.stringify(value)
+  if (Array.isArray(value))
+    return `[${value.map((item) => canonicalJson(item, form, path)).join()}]`
   if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null"
   const object = value as Readonly<Record<string, unknown>>
   let text = ""
-  for (const key of Object.keys(object).sort())
-    if (key !== omitted && object[key] !== undefined)
-      text += `${text && ","}${JSON.stringify(key)}:${canonicalJson(object[key], omitted)}`
+  for (const key of Object.keys(object).sort()) {
+    if (object[key] === undefined) continue
+    const at = path === "" ? key : `${path}.${key}`
+    const json = canonicalJson(object[key], form, at)
+    if (!form.omits?.(key, json, at)) text += `${text && ","}${JSON.stringify(key)}:${json}`
+  }
   return `{${text}}`
 }
 
 const sha256 = (text: string): string => `sha256:${hash("sha256", text)}`
 
-const digestOf = (value: unknown, omitted?: string): string => sha256(canonicalJson(value, omitted))
+const digestOf = (value: unknown, form: Form = {}): string => sha256(canonicalJson(value, form))
 
 const without = (value: object, keys: readonly string[]): object =>
   Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)))
@@ -52,19 +65,9 @@ const schemaPaths = new Set([
  * A JSON Schema stays as it came: the order of its keys is that of the answer's, or is read by the
  * model, and a null in it is a value.
  */
-const requestJson = (value: unknown, path = ""): string => {
-  if (schemaPaths.has(path)) return JSON.stringify(value)
-  if (Array.isArray(value)) return `[${value.map((item) => requestJson(item, path)).join()}]`
-  if (value === null || typeof value !== "object") return JSON.stringify(value)
-  const object = value as Readonly<Record<string, unknown>>
-  let text = ""
-  for (const key of Object.keys(object).sort()) {
-    if (object[key] == null) continue
-    const at = path === "" ? key : `${path}.${key}`
-    const json = requestJson(object[key], at)
-    if (json !== "{}" || schemaPaths.has(at)) text += `${text && ","}${JSON.stringify(key)}:${json}`
-  }
-  return `{${text}}`
+const requestForm: Form = {
+  verbatim: schemaPaths,
+  omits: (_, json, path) => json === "null" || (json === "{}" && !schemaPaths.has(path)),
 }
 
 const delivery = ["stream", "stream_options", "seed"]
@@ -74,7 +77,7 @@ const delivery = ["stream", "stream_options", "seed"]
  * files of model and adapters, wherever they come from, have one of their own.
  */
 export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
-  request: sha256(requestJson(without(body, delivery))),
+  request: digestOf(without(body, delivery), requestForm),
   config: configDigest(entry),
 })
 
@@ -96,5 +99,7 @@ export const mediaEvidence = Effect.fnUntraced(function* (media: Media) {
 
 /** The digest of what a completion says: its choices, without ids of calls, drawn anew each time. */
 export const answerEvidence = (completion: Json) => ({
-  answer: digestOf((completion as { readonly choices: Json }).choices, "id"),
+  answer: digestOf((completion as { readonly choices: Json }).choices, {
+    omits: (key) => key === "id",
+  }),
 })

@@ -126,7 +126,8 @@ const stopOn = (config: LoadedConfig, problems: readonly (Problem | MissingProvi
       )
     : Effect.void
 
-const offersIn = ({ container }: Kernel) => ({
+/** The models and adapters that plugins have provided so far. */
+export const offersIn = ({ container }: Pick<Kernel, "container">) => ({
   models: resolveAll(container, Tokens.models),
   adapters: resolveAll(container, Tokens.adapters),
 })

@@ -1,8 +1,7 @@
 import { Effect, type Scope } from "effect"
-import type { DependencyContainer } from "tsyringe"
 import { PluginError } from "../../core/errors.ts"
-import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
-import type { AssembledDeployment, AssembledPlugin } from "./assemble.ts"
+import { resolve, type Token, Tokens } from "../../core/tokens.ts"
+import { type AssembledDeployment, type AssembledPlugin, offersIn } from "./assemble.ts"
 import { withDependencies } from "./dependency-order.ts"
 
 /**
@@ -27,8 +26,10 @@ export const migratePlugin = (
           ),
         )
 
-const offersIn = (container: DependencyContainer): number =>
-  resolveAll(container, Tokens.models).length + resolveAll(container, Tokens.adapters).length
+const countOffers = (deployment: AssembledDeployment): number => {
+  const { models, adapters } = offersIn(deployment)
+  return models.length + adapters.length
+}
 
 const startOne = (
   deployment: AssembledDeployment,
@@ -36,11 +37,10 @@ const startOne = (
 ): Effect.Effect<void, PluginError, Scope.Scope> =>
   Effect.gen(function* () {
     yield* migratePlugin(deployment, named)
-    const { container } = deployment
-    const before = offersIn(container)
-    yield* named.instance.start?.(container) ?? Effect.void
+    const before = countOffers(deployment)
+    yield* named.instance.start?.(deployment.container) ?? Effect.void
     // the catalogue is made of what `register` brings: these would be missing without a word
-    if (offersIn(container) > before)
+    if (countOffers(deployment) > before)
       yield* Effect.fail(
         new PluginError({
           plugin: named.plugin.name,

@@ -13,9 +13,13 @@ const scalingIn = (json: Metadata): Metadata => {
 
 const trainedKey = "original_max_position_embeddings"
 
-/** The scaling with its window of the original training: the model's, else its own, else all. */
+/** What names the window of the original training: the model counts before its scaling. */
+const namesTrained = (json: Metadata, scaling: Metadata): Metadata =>
+  present(json, trainedKey) ? json : scaling
+
+/** The scaling with its window of the original training, which is the whole one where none is named. */
 const withTrained = (json: Metadata, scaling: Metadata): Metadata => {
-  const trained = [json, scaling].find((one) => present(one, trainedKey))?.get(trainedKey)
+  const trained = namesTrained(json, scaling).get(trainedKey)
   const window = trained ?? json.get("max_position_embeddings")
   return window === undefined ? scaling : new Map([...scaling, [trainedKey, window]])
 }
@@ -35,10 +39,8 @@ const rotaryByKind = (
   localBase: number,
   headSize: number,
 ): Readonly<Record<AttentionKind, Rotary>> => {
-  const [older, newer] = ["rope_scaling", "rope_parameters"].map((key) => objectAt(json, key)) as [
-    Metadata,
-    Metadata,
-  ]
+  const older = objectAt(json, "rope_scaling")
+  const newer = objectAt(json, "rope_parameters")
   const byKind = [older, newer].find(
     (one) => one.has("full_attention") || one.has("sliding_attention"),
   )
@@ -99,8 +101,7 @@ const longTypes: readonly unknown[] = ["longrope", "su", "yarn"]
 export const longAfterIn = (json: Metadata): number | undefined => {
   const scaling = scalingIn(json)
   if (!longTypes.includes(scaling.get("rope_type") ?? scaling.get("type"))) return undefined
-  // where both have it, that of the model counts, as in transformers
-  const named = present(json, trainedKey) ? json : scaling
+  const named = namesTrained(json, scaling)
   return countOr(named, trainedKey, limits.contextTokens, defaults.phi3.contextTokens)
 }
 

@@ -14,7 +14,7 @@ import { type ControlGuard, controlGuard, shieldAll, unusedCharacter } from "./c
 import { imageTokenOf, type PromptImages, partsOf, withImages } from "./prompt-images.ts"
 import {
   announcing,
-  markersOf,
+  markersIn,
   type TemplateStyle,
   templateStyle,
   thinkClose,
@@ -178,16 +178,6 @@ const encode = async (
   }
   return { ids: Int32Array.from(ids), cacheBreakpoints }
 }
-
-const markersIn = (
-  style: TemplateStyle,
-  controlTokens: Readonly<Record<string, number>>,
-): PromptForm["markers"] =>
-  Object.fromEntries(
-    markersOf(style).flatMap((text) =>
-      Object.hasOwn(controlTokens, text) ? [[text, controlTokens[text]!] as const] : [],
-    ),
-  )
 
 interface Rendered {
   readonly rendered: string | { readonly refused: string }

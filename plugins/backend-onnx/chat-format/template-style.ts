@@ -76,7 +76,7 @@ export const announcing = (style: TemplateStyle): TemplateStyle =>
     : { ...style, syntax: "hermes", isAnnounced: true, writesCalls: false, writesResults: false }
 
 /** Texts of a style that a vocabulary may have as single control tokens. */
-export const markersOf = ({ syntax, isAnnounced, thinks }: TemplateStyle): readonly string[] => {
+const markersOf = ({ syntax, isAnnounced, thinks }: TemplateStyle): readonly string[] => {
   const { trigger, prefix, close } = syntaxes[syntax]
   // announced calls are ordinary text, markers included
   const ofCalls = isAnnounced ? [] : [trigger, prefix, close.replace(/^[\s\]]+/, "")]
@@ -84,3 +84,14 @@ export const markersOf = ({ syntax, isAnnounced, thinks }: TemplateStyle): reado
     Boolean(text),
   )
 }
+
+/** Ids of the markers that are control tokens, by text. */
+export const markersIn = (
+  style: TemplateStyle,
+  controlTokens: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    markersOf(style).flatMap((text) =>
+      Object.hasOwn(controlTokens, text) ? [[text, controlTokens[text]!] as const] : [],
+    ),
+  )

@@ -104,20 +104,18 @@ const largestFile = 2 ** 28
 const tokenizerJson = (folder: string): Metadata => readJson(folder, tokenizerFile, largestFile)
 
 /** What the class builds anew: where both files say it, tokenizer_config.json counts. */
-const classChanges = (folder: string): Part | undefined => {
-  const part = changedPart(classIn(folder))
-  if (!part) return undefined
-  const own: unknown = tokenizerJson(folder).get(part.key)
+const classChanges = (json: Metadata, part: ChangedPart): Part | undefined => {
+  const own: unknown = json.get(part.key)
   const wanted = changed(own, part.type, part.changes)
   return JSON.stringify(wanted) === JSON.stringify(own) ? undefined : { [part.key]: wanted }
 }
 
-const withChanges = (folder: string, changes: Part): Tokenizer =>
-  Tokenizer.fromString(JSON.stringify({ ...Object.fromEntries(tokenizerJson(folder)), ...changes }))
+const withChanges = (json: Metadata, changes: Part): Tokenizer =>
+  Tokenizer.fromString(JSON.stringify({ ...Object.fromEntries(json), ...changes }))
 
 /** The added tokens without special ones that the model has no row for, as Gemma's of images. */
-const addedWithin = (folder: string, rows: number): Part => {
-  const added: unknown = tokenizerJson(folder).get("added_tokens")
+const addedWithin = (json: Metadata, rows: number): Part => {
+  const added: unknown = json.get("added_tokens")
   const hasRow = (token: unknown) =>
     !isPart(token) || token.special !== true || Number(token.id) < rows
   return Array.isArray(added) ? { added_tokens: added.filter(hasRow) } : {}
@@ -125,13 +123,17 @@ const addedWithin = (folder: string, rows: number): Part => {
 
 /** The tokenizer as the class builds it, for the rows of the model. */
 const classTokenizer = (folder: string): Tokenizer => {
-  const changes = classChanges(folder)
+  let parsed: Metadata | undefined
+  // up to 40 MB, of which most folders need nothing
+  const json = () => (parsed ??= tokenizerJson(folder))
+  const part = changedPart(classIn(folder))
+  const changes = part && classChanges(json(), part)
   const tokenizer = changes
-    ? withChanges(folder, changes)
+    ? withChanges(json(), changes)
     : Tokenizer.fromFile(join(folder, tokenizerFile))
   const rows: unknown = readJson(folder, "config.json").get("vocab_size")
   return typeof rows === "number" && tokenizer.getVocabSize(true) > rows
-    ? withChanges(folder, { ...changes, ...addedWithin(folder, rows) })
+    ? withChanges(json(), { ...changes, ...addedWithin(json(), rows) })
     : tokenizer
 }
 

@@ -146,7 +146,8 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
   if (!isObject(model)) throw new Damaged("it has no 'model'")
   const listed = addedTokens(json.added_tokens)
   // text models of Gemma 3 list a token of images, for which they have no row
-  const added = listed.filter(({ id, special }) => !special || id < size)
+  const isRowless = ({ id, special }: AddedToken) => special && id >= size
+  const added = listed.filter((token) => !isRowless(token))
   const special = added.filter((token) => token.special)
   // the unknown token stays, as the model needs it and no text encodes to it directly
   const hidden = new Set(
@@ -154,7 +155,7 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
       special && content !== model.unk_token ? [content] : [],
     ),
   )
-  const rowless = new Set(listed.flatMap((token) => (added.includes(token) ? [] : token.content)))
+  const rowless = new Set(listed.filter(isRowless).map(({ content }) => content))
   const entries = vocabIn(model).filter(([token]) => !rowless.has(token))
   const last = [...entries.map(([, id]) => id), ...added.map(({ id }) => id)].reduce(
     (a, b) => Math.max(a, b),

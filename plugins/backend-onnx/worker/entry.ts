@@ -74,34 +74,52 @@ const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   held(0)
 }
 
+type ServeKind = (
+  port: EnginePort,
+  spec: EngineSpec,
+  progress: (detail: string) => void,
+) => Promise<void>
+
+// queued texts and images take no memory of the model, so all requests run at once and those of
+// similar length are batched
+const all = Number.POSITIVE_INFINITY
+
 /** A thread loads the modules of its own kind alone: those of all take twice as long. */
-const open = {
-  encoder: async () => (await import("../encoding/open-encoder-engine.ts")).openEncoderEngine,
-  vision: async () => (await import("../vision/open-vision-engine.ts")).openVisionEngine,
-  sight: async () => (await import("../vision/open-sight-engine.ts")).openSightEngine,
-  image: async () => (await import("../diffusion/engine/open-image-engine.ts")).openImageEngine,
-  hearing: async () => (await import("../hearing/open-hearing-engine.ts")).openHearingEngine,
-  listening: async () => (await import("../hearing/open-listening-engine.ts")).openListeningEngine,
-  decoder: async () => (await import("../generation/open-decoder-engine.ts")).openDecoderEngine,
+const kinds: Readonly<Record<EngineSpec["kind"], ServeKind>> = {
+  encoder: async (port, spec, progress) => {
+    const { openEncoderEngine } = await import("../encoding/open-encoder-engine.ts")
+    serve(port, await openEncoderEngine(spec, progress), all)
+  },
+  vision: async (port, spec, progress) => {
+    const { openVisionEngine } = await import("../vision/open-vision-engine.ts")
+    serve(port, await openVisionEngine(spec, progress), all)
+  },
+  sight: async (port, spec, progress) => {
+    const { openSightEngine } = await import("../vision/open-sight-engine.ts")
+    serve(port, await openSightEngine(spec, progress), all)
+  },
+  image: async (port, spec, progress) => {
+    const { openImageEngine } = await import("../diffusion/engine/open-image-engine.ts")
+    serve(port, await openImageEngine(spec, progress), spec.slots)
+  },
+  hearing: async (port, spec, progress) => {
+    const { openHearingEngine } = await import("../hearing/open-hearing-engine.ts")
+    serve(port, await openHearingEngine(spec, progress), spec.slots)
+  },
+  listening: async (port, spec, progress) => {
+    const { openListeningEngine } = await import("../hearing/open-listening-engine.ts")
+    serve(port, await openListeningEngine(spec, progress), spec.slots)
+  },
+  decoder: async (port, spec, progress) => {
+    const { openDecoderEngine } = await import("../generation/open-decoder-engine.ts")
+    serve(port, await openDecoderEngine(spec, progress), spec.slots)
+  },
 }
 
 const openAndServe = async (port: EnginePort, spec: EngineSpec): Promise<void> => {
   const post = (message: FromThread<never, never>) => port.postMessage([message])
-  const progress = (detail: string) => post({ type: "progress", detail })
   try {
-    // queued texts and images take no memory of the model, so all requests run at once and those of
-    // similar length are batched
-    const all = Number.POSITIVE_INFINITY
-    if (spec.kind === "encoder") serve(port, await (await open.encoder())(spec, progress), all)
-    else if (spec.kind === "vision") serve(port, await (await open.vision())(spec, progress), all)
-    else if (spec.kind === "sight") serve(port, await (await open.sight())(spec, progress), all)
-    else if (spec.kind === "image")
-      serve(port, await (await open.image())(spec, progress), spec.slots)
-    else if (spec.kind === "hearing")
-      serve(port, await (await open.hearing())(spec, progress), spec.slots)
-    else if (spec.kind === "listening")
-      serve(port, await (await open.listening())(spec, progress), spec.slots)
-    else serve(port, await (await open.decoder())(spec, progress), spec.slots)
+    await kinds[spec.kind](port, spec, (detail) => post({ type: "progress", detail }))
   } catch (cause) {
     post({ type: "unusable", message: textOf(cause) })
     port.close()
