@@ -22,6 +22,8 @@ export interface Reserve {
   /** What the database said last, which counts all spare calls. */
   remaining: number
   pausedUntilMs: number
+  /** When an answer first came too late, since one came in time. */
+  lateSinceMs: number | undefined
   windowBeganMs: number
   calls: number
   callsBefore: number
@@ -33,7 +35,7 @@ export const lifeMs = 250
 const windowMs = 50
 /** Calls within a window that make a key busy. */
 const busy = 4
-/** After a refusal, or an answer that came too late. */
+/** After a refusal, no answer, or two in a row that came too late. */
 export const pauseMs = 1_000
 
 export const limitsOf = ({ limits }: AdmitRequest["caller"]): string =>
@@ -44,7 +46,7 @@ export const newReserve = ({ caller }: AdmitRequest, nowMs: number): Reserve => 
   keyId: caller.keyId,
   limits: limitsOf(caller),
   spares: [],
-  ...{ asked: 0, remaining: 0, pausedUntilMs: 0 },
+  ...{ asked: 0, remaining: 0, pausedUntilMs: 0, lateSinceMs: undefined },
   ...{ windowBeganMs: nowMs, calls: 0, callsBefore: 0 },
 })
 
@@ -81,7 +83,7 @@ export const takeFitting = (
 /** Returns how many to ask for: when half is used, all that is missing. */
 export const missingOf = (reserve: Reserve, pace: number, most: number, nowMs: number): number => {
   const wanted = Math.min(most, pace)
-  const has = reserve.spares.length + reserve.asked
+  const has = reserve.spares.filter(({ untilMs }) => untilMs > nowMs).length + reserve.asked
   return pace < busy || has > wanted / 2 || nowMs < reserve.pausedUntilMs ? 0 : wanted - has
 }
 
@@ -117,7 +119,11 @@ export const arrived = (
   const untilMs = askedMs + lifeMs
   reserve.asked--
   if (verdict) heard(reserve, verdict, nowMs)
-  if (!verdict || untilMs <= nowMs) reserve.pausedUntilMs = nowMs + pauseMs
+  const isLate = untilMs <= nowMs
+  // once may be a hiccup, after which all calls would wait; a database that stays slow gets no more work
+  const isSlow = isLate && reserve.lateSinceMs !== undefined && askedMs >= reserve.lateSinceMs
+  reserve.lateSinceMs = isLate ? (reserve.lateSinceMs ?? nowMs) : undefined
+  if (!verdict || isSlow) reserve.pausedUntilMs = nowMs + pauseMs
   if (verdict && !verdict.refused)
     reserve.spares.push({ id, holdMicros, account: reserve.account, untilMs })
 }

@@ -46,7 +46,7 @@ const failed = (what: string) => (cause: unknown) =>
 
 /** A line that is torn goes on as the older one below it did: the checksum tells. */
 const toLine = (item: Settlement): string => {
-  const text = JSON.stringify({ ...item, costMicros: String(item.costMicros) })
+  const text = JSON.stringify(Object.assign({}, item, { costMicros: String(item.costMicros) }))
   return `{"crc":${crc32(text)},${text.slice(1)}\n`
 }
 

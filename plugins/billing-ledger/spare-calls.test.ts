@@ -128,21 +128,56 @@ it("gives back what was not used in its time, and answers no more with it", () =
   expect(givenBack).toEqual(asked.slice(1).map(({ id }) => id))
 })
 
-it("asks no more for a while after a refusal, no answer, or one that came too late", () => {
-  for (const end of ["refused", "lost", "late"] as const) {
+it("asks no more for a while after a refusal, or no answer", () => {
+  for (const end of ["refused", "lost"] as const) {
     const fixture = openFixture()
     const { admitted, asked, pass, answer, givenBack } = fixture
     makeBusy(fixture)
-    if (end === "late") pass(250)
     const refused = { ...admitted(), refused: { reason: "rpm" as const, retryAfterMs: 1 } }
-    answer({ refused, lost: undefined, late: admitted() }[end])
+    answer({ refused, lost: undefined }[end])
     makeBusy(fixture)
     expect({ end, asked: asked.length }).toEqual({ end, asked: 4 })
     pass(1_000)
-    expect({ end, givenBack: givenBack.length }).toEqual({ end, givenBack: end === "late" ? 4 : 0 })
+    expect({ end, givenBack }).toEqual({ end, givenBack: [] })
     makeBusy(fixture)
     expect({ end, asked: asked.length }).toEqual({ end, asked: 8 })
   }
+})
+
+/** What is asked for now is answered so many ms later. */
+const answeredAfter = (ms: number, fixture: Fixture) => {
+  makeBusy(fixture)
+  fixture.pass(ms)
+  fixture.answer(fixture.admitted())
+}
+
+it("asks on after an answer that came too late, and no more for a while after a second in a row", () => {
+  const fixture = openFixture()
+  const { asked, pass, givenBack } = fixture
+  for (const ms of [250, 249, 250, 400]) {
+    answeredAfter(ms, fixture)
+    pass(1)
+  }
+  expect(asked).toHaveLength(16)
+  makeBusy(fixture)
+  expect(asked).toHaveLength(16)
+  expect(givenBack).toEqual(asked.map(({ id }) => id))
+  pass(999)
+  makeBusy(fixture)
+  expect(asked).toHaveLength(20)
+})
+
+it("takes answers that came too late together for one", () => {
+  const fixture = openFixture(8)
+  makeBusy(fixture)
+  fixture.pass(10)
+  for (let i = 0; i < 4; i++) fixture.spares.take(fixture.call())
+  expect(fixture.asked).toHaveLength(8)
+  fixture.pass(240)
+  fixture.answer(fixture.admitted())
+  fixture.pass(10)
+  makeBusy(fixture)
+  expect(fixture.asked).toHaveLength(12)
 })
 
 it("counts what waits as not used where the database answers a request, and stops at its refusal", () => {
