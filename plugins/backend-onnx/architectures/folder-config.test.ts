@@ -26,6 +26,22 @@ describe("a window that is left out is the one of the architecture's class, as t
   })
 })
 
+describe("the kinds of layers are read where transformers reads them", () => {
+  test.each([
+    ["phi3", { sliding_window: 8 }, [8, 8]],
+    ["phi3", { sliding_window: null }, [undefined, undefined]],
+    ["qwen3-moe", { sliding_window: 8, use_sliding_window: true }, [8, 8]],
+    ["qwen3-moe", { sliding_window: 8, use_sliding_window: false }, [undefined, undefined]],
+    ["llama", {}, [undefined, undefined]],
+    // with a list transformers makes a Ministral of it, which reads them
+    ["mistral", { sliding_window: 8 }, [undefined, 8]],
+  ])("%s %j", (name, change, windows) => {
+    const kinds = ["full_attention", "sliding_attention"]
+    const layers = { num_hidden_layers: 2, mlp_only_layers: [], layer_types: kinds, ...change }
+    expect(read(name, layers).windows).toEqual(windows)
+  })
+})
+
 describe("heads for keys: null is as many as heads, left out is the architecture's number", () => {
   test.each([
     ["mistral", { num_key_value_heads: null }, 4],

@@ -130,6 +130,9 @@ const windowIn = (json: Metadata, architecture: Architecture): number | undefine
     : undefined
 }
 
+/** In layers of these, whatever kinds a file lists, transformers sees the same. */
+const alike: ReadonlySet<Architecture> = new Set(["llama", "phi3", "qwen3moe"])
+
 /**
  * The kind of each layer: newer files list them; Qwen names the first layer that uses the window,
  * Gemma every how many layers one does not, and SmolLM3 uses it where nothing is rotated.
@@ -156,13 +159,14 @@ const kindsIn = (
         : rotatedIn(json, architecture, layers).map((isRotated) => !isRotated)
     return slides.map((isSliding) => (isSliding ? "sliding_attention" : "full_attention"))
   }
-  const kinds: unknown = json.get("layer_types") ?? own()
+  const listed: unknown = alike.has(architecture) ? undefined : json.get("layer_types")
+  const kinds: unknown = listed ?? own()
   if (!Array.isArray(kinds) || kinds.length !== layers)
     throw new Damaged(`'layer_types' is not a list of ${layers}`)
   return kinds.map((kind: unknown, layer) => {
     if (kind !== "sliding_attention" && kind !== "full_attention")
       throw new Unsupported(`layer ${layer} is of the kind '${kind}', which this backend can't run`)
-    if (kind === "sliding_attention" && json.has("layer_types") && !maySlide(json, architecture))
+    if (kind === "sliding_attention" && listed !== undefined && !maySlide(json, architecture))
       throw new Unsupported(`layer ${layer} slides, and 'use_sliding_window' is not true`)
     return kind
   })
