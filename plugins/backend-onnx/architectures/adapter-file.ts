@@ -147,6 +147,7 @@ const fromFolder = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
   const format: Format = {
     names: folderNames(config.architecture, {
       has: (name) => holds(name.replace(/embed_tokens\.weight$/, "layers.")),
+      names: () => [],
     }),
     parse: (name) => {
       const found = /^base_model\.model\.(.+)\.lora_([AB])\.weight$/.exec(name)

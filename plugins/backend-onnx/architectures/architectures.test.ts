@@ -14,7 +14,10 @@ import {
   relativeError,
   walkerOf,
 } from "../testing/fixtures.ts"
-import { changeSafetensors } from "../testing/safetensors-writer.ts"
+import { valuesOf } from "../testing/gguf-of-folder.ts"
+import { changeSafetensors, writeSafetensors } from "../testing/safetensors-writer.ts"
+import { openSafetensors } from "../weights/safetensors.ts"
+import { folderConfig } from "./folder-config.ts"
 import { openModelSource } from "./model-source.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-architectures-"))
@@ -118,6 +121,60 @@ describe("what a folder's switches say of its tensors", () => {
     const source = openModelSource(folder)
     expect(source.config.tiedHead).toBe(true)
     source.close()
+  })
+})
+
+describe("experts in two tensors of a layer, as transformers 5 has them in memory", () => {
+  const together = (): string => {
+    const folder = changed("qwen3-moe", {})
+    const file = openSafetensors(join(folder, "model.safetensors"))
+    const tensors = new Map<string, { shape: number[]; values: Float32Array }>()
+    for (const name of file.names()) {
+      const { rows, columns } = file.tensor(name)
+      const [, stem, expert, part] = /^(.*\.experts\.)(\d+)\.(.*)_proj\.weight$/.exec(name) ?? []
+      const values = valuesOf(file, name)
+      if (part === undefined) {
+        tensors.set(name, { shape: rows === 1 ? [columns] : [rows, columns], values })
+        continue
+      }
+      const [whole, size, offset] =
+        part === "down"
+          ? ["down_proj", rows, 0]
+          : ["gate_up_proj", 2 * rows, part === "up" ? rows : 0]
+      const { experts } = folderConfig(folder)
+      const fused = tensors.get(`${stem}${whole}`) ?? {
+        shape: [experts!.count, size, columns],
+        values: new Float32Array(experts!.count * size * columns),
+      }
+      fused.values.set(values, (Number(expert) * size + offset) * columns)
+      tensors.set(`${stem}${whole}`, fused)
+    }
+    file.close()
+    writeFileSync(
+      join(folder, "model.safetensors"),
+      writeSafetensors([...tensors].map(([name, tensor]) => ({ name, ...tensor }))),
+    )
+    return folder
+  }
+
+  test("are those of the checkpoint", async () => {
+    const { ids } = expectedOf("qwen3-moe")
+    const { session } = await open(together(), "fp32")
+    for (const [i, logits] of (await logitsIn(session, ids, [ids.length])).entries())
+      expect(largestGap(logits, expectedLogits("qwen3-moe")[i]!)).toBeLessThan(2e-4)
+    await session.close()
+  })
+
+  test("are refused where rows and columns of each are exchanged", () => {
+    const folder = together()
+    changeSafetensors(folder, (entries) => {
+      const name = Object.keys(entries).find((each) => each.endsWith("experts.gate_up_proj"))!
+      const [experts, rows, columns] = entries[name]!.shape as [number, number, number]
+      entries[name]!.shape = [experts, columns, rows]
+    })
+    expect(() => openModelSource(folder)).toThrow(
+      /experts\.gate_up_proj' has matrices of 32 rows, its configuration asks for 64/,
+    )
   })
 })
 

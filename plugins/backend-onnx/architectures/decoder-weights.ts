@@ -2,6 +2,7 @@ import {
   halvesLayout,
   halvesOrder,
   type Matrix,
+  matricesOf,
   matrixOf,
   rowsOf,
   vectorOf,
@@ -169,16 +170,20 @@ export class DecoderWeights {
 
   private expertName(layer: number, expert: number, part: ExpertMatrix): string {
     const { names } = this
-    return `${names.layer(layer)}${names.expert[part].replace("#", String(expert))}.weight`
+    return `${names.layer(layer)}${names.expert[part].replace("#", String(expert))}`
   }
 
   expert(layer: number, expert: number, part: ExpertMatrix): Matrix {
     const { width } = this.config
     const { count, feedForward } = this.config.experts!
+    const { expert: parts } = this.names
     const name = this.expertName(layer, expert, part)
     const [rows, columns] = part === "down" ? [width, feedForward] : [feedForward, width]
-    if (this.names.expert[part].includes("#")) return matrixOf(this.source, name, { rows, columns })
-    return rowsOf(matrixOf(this.source, name, { rows: rows * count, columns }), expert * rows, rows)
+    if (parts[part].includes("#")) return matrixOf(this.source, name, { rows, columns })
+    const sharing = expertMatrices.filter((other) => parts[other] === parts[part])
+    const own = { rows: rows * sharing.length, columns }
+    const first = expert * own.rows + sharing.indexOf(part) * rows
+    return rowsOf(matricesOf(this.source, name, own, count), first, rows)
   }
 
   /**

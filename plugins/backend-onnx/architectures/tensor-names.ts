@@ -22,8 +22,8 @@ export interface TensorNames {
   readonly parts: Readonly<Record<LayerMatrix | LayerNorm, string>>
   readonly router: string
   /**
-   * The matrices of an expert; with `#` for its number, otherwise all experts' are in one tensor,
-   * one after the other.
+   * The matrices of an expert, with all of the name; with `#` for its number, otherwise all experts'
+   * are in one tensor, one after the other. Matrices of one name are one below the other.
    */
   readonly expert: Readonly<Record<ExpertMatrix, string>>
   /** Tensors that may be present and are not used. */
@@ -53,7 +53,11 @@ const gguf: TensorNames = {
     keys: "attn_k_norm",
   },
   router: "ffn_gate_inp",
-  expert: { gate: "ffn_gate_exps", up: "ffn_up_exps", down: "ffn_down_exps" },
+  expert: {
+    gate: "ffn_gate_exps.weight",
+    up: "ffn_up_exps.weight",
+    down: "ffn_down_exps.weight",
+  },
   ignored: /^rope_(freqs|factors_long|factors_short)\.weight$/,
   normShift: 0,
 }
@@ -81,9 +85,9 @@ const folder: TensorNames = {
   },
   router: "mlp.gate",
   expert: {
-    gate: "mlp.experts.#.gate_proj",
-    up: "mlp.experts.#.up_proj",
-    down: "mlp.experts.#.down_proj",
+    gate: "mlp.experts.#.gate_proj.weight",
+    up: "mlp.experts.#.up_proj.weight",
+    down: "mlp.experts.#.down_proj.weight",
   },
   // a table of old files, a head that repeats the embedding, and the tower of Qwen-VL
   ignored: /\.rotary_emb\.inv_freq$|^lm_head\.weight$|^visual\./,
@@ -120,6 +124,20 @@ const phi3: TensorNames = {
   },
 }
 
+const together = { gateUp: "mlp.experts.gate_up_proj", down: "mlp.experts.down_proj" }
+
+/** As transformers 5 has experts in memory, and writes them where it is asked not to convert. */
+const withExpertsTogether = (
+  names: TensorNames,
+  source: Pick<TensorSource, "names">,
+): TensorNames =>
+  [...source.names()].some((name) => name.endsWith(together.gateUp))
+    ? {
+        ...names,
+        expert: { gate: together.gateUp, up: together.gateUp, down: together.down },
+      }
+    : names
+
 const folders: Readonly<Partial<Record<Architecture, TensorNames>>> = { gemma3, phi3 }
 
 /**
@@ -138,9 +156,10 @@ export const ggufNames = (architecture: Architecture): TensorNames =>
 
 export const folderNames = (
   architecture: Architecture,
-  source: Pick<TensorSource, "has">,
+  source: Pick<TensorSource, "has" | "names">,
 ): TensorNames => {
-  const names = folders[architecture] ?? folder
+  const own = folders[architecture] ?? folder
+  const names = architecture === "qwen3moe" ? withExpertsTogether(own, source) : own
   const place = places.find(([model]) => source.has(`${model}embed_tokens.weight`))
   if (!place) return names
   const [model, head] = place

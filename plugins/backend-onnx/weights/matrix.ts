@@ -1,7 +1,7 @@
 import { toHalves } from "./float16.ts"
 import type { GgmlType } from "./ggml-types.ts"
 import { Damaged, Unsupported } from "./model-file-error.ts"
-import type { TensorSource } from "./tensor-file.ts"
+import type { TensorEntry, TensorSource } from "./tensor-file.ts"
 
 /** A weight matrix `[rows, columns]` (outputs, inputs) that is read row by row. */
 export interface Matrix {
@@ -15,13 +15,42 @@ export interface Matrix {
 
 const windowRows = 256
 
-/** Reads several rows at a time, so that reordered rows don't cost a system call each. */
-export const matrixOf = (
+/** The matrices of a tensor of three dimensions as one, each below the one before. */
+const below = (entry: TensorEntry): TensorEntry =>
+  entry.matrixRows === undefined
+    ? entry
+    : {
+        ...entry,
+        rows: entry.rows * entry.matrixRows,
+        columns: entry.columns / entry.matrixRows,
+      }
+
+interface Shape {
+  readonly rows: number
+  readonly columns: number
+}
+
+/** Returns the matrices of a tensor as one; `count`: how many they have to be. */
+export const matricesOf = (
   file: TensorSource,
   name: string,
-  shape: { readonly rows: number; readonly columns: number },
+  { rows, columns }: Shape,
+  count: number,
 ): Matrix => {
-  const entry = file.tensor(name)
+  const { matrixRows = rows } = file.tensor(name)
+  if (matrixRows !== rows)
+    throw new Damaged(
+      `the tensor '${name}' has matrices of ${matrixRows} rows, its configuration asks for ${rows}`,
+    )
+  return read(file, below(file.tensor(name)), { rows: rows * count, columns })
+}
+
+export const matrixOf = (file: TensorSource, name: string, shape: Shape): Matrix =>
+  read(file, file.tensor(name), shape)
+
+/** Reads several rows at a time, so that reordered rows don't cost a system call each. */
+const read = (file: TensorSource, entry: TensorEntry, shape: Shape): Matrix => {
+  const { name } = entry
   if (entry.rows !== shape.rows || entry.columns !== shape.columns)
     throw new Damaged(
       `the tensor '${name}' is ${entry.rows} x ${entry.columns}, its configuration asks for ${shape.rows} x ${shape.columns}`,

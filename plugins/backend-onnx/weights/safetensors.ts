@@ -64,7 +64,15 @@ const entryOf = (
     )
   // kernels of convolutions have more dimensions: a row is one of them
   const rows = shape.length > 1 ? shape[0]! : 1
-  return { name, type, columns: values / rows, rows, offset: dataStart + from, bytes: to - from }
+  return {
+    name,
+    type,
+    columns: values / rows,
+    rows,
+    ...(shape.length === 3 && { matrixRows: shape[1]! }),
+    offset: dataStart + from,
+    bytes: to - from,
+  }
 }
 
 /** Reads the header of a safetensors file (https://github.com/huggingface/safetensors#format). */

@@ -8,6 +8,8 @@ export interface TensorEntry {
   /** Values of a row, which are contiguous; the inputs of the matrix. */
   readonly columns: number
   readonly rows: number
+  /** Where a tensor has three dimensions, rows of each of the matrices that are its rows here. */
+  readonly matrixRows?: number
   /** Offset in bytes from the file's start. */
   readonly offset: number
   readonly bytes: number
