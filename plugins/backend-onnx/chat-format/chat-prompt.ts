@@ -1,5 +1,5 @@
 import type { Json } from "../../../core/json.ts"
-import type { ChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
+import { type ChatTokenizer, forTools } from "../tokenizer/chat-tokenizer.ts"
 import { tokensBefore, withoutSigns, withSigns } from "./cache-breakpoints.ts"
 import { type SyntaxName, syntaxes, writeCalls } from "./call-syntax.ts"
 import {
@@ -266,10 +266,11 @@ const leastTokens = (chat: ChatTokenizer, { messages, tools = [] }: PromptReques
 
 /** Renders and tokenizes messages in the model's own format, up to where its answer begins. */
 export const chatPrompt = async (
-  chat: ChatTokenizer,
+  every: ChatTokenizer,
   ask: PromptRequest,
   contextTokens: number,
 ): Promise<Prompt> => {
+  const chat = ask.tools?.length ? forTools(every) : every
   const atLeast = leastTokens(chat, ask)
   if (atLeast > contextTokens) return { tooLong: atLeast }
   const written = writtenIn(ask)

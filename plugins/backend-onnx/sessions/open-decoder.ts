@@ -38,10 +38,12 @@ const tokenBytes = (vocabulary: Vocabulary): ((id: number) => Uint8Array) => {
 const decoderOf = (
   session: DecoderSession,
   folders: readonly string[],
-  { vocabulary, endTokens, startsWithSpace, template, advisedTemperature }: ChatLanguage,
+  { vocabulary, endTokens, startsWithSpace, template, toolTemplate, ...more }: ChatLanguage,
   isBuilt: boolean,
 ): Decoder => {
   const bytesOf = tokenBytes(vocabulary)
+  const templates = toolTemplate === undefined ? [template] : [template, toolTemplate]
+  const { advisedTemperature } = more
   return {
     session,
     folder: folders[0]!,
@@ -51,8 +53,8 @@ const decoderOf = (
     bytesOf: (id) => (id < vocabulary.tokens.length ? bytesOf(id) : noBytes),
     idsOf: (words) => idsOfWords(vocabulary, words),
     startsWithSpace,
-    thinks: templateStyle(template).thinks,
-    isDated: /\bstrftime_now\b/.test(template),
+    thinks: templates.some((each) => templateStyle(each).thinks),
+    isDated: templates.some((each) => /\bstrftime_now\b/.test(each)),
     ...(advisedTemperature !== undefined && { advisedTemperature }),
     roundingDiffers: isBuilt && !session.isInvariant,
   }

@@ -6,7 +6,7 @@ import { ChatTemplate } from "./chat-template.ts"
 import type { ChatLanguage } from "./vocabulary.ts"
 
 /** Increment it whenever files written by earlier versions must be written again. */
-export const chatTokenizerVersion = 3
+export const chatTokenizerVersion = 4
 
 const tokenizerFile = "tokenizer.json"
 const laterTokenizerFile = "later-tokenizer.json"
@@ -15,6 +15,7 @@ const chatFile = "chat.json"
 /** What prompts need besides the tokenizer; stored in the graph's folder. */
 export interface ChatFormat {
   readonly template: string
+  readonly toolTemplate?: string
   /** Ids of control tokens, by text. */
   readonly controlTokens: Readonly<Record<string, number>>
   /** Ids of control tokens that take the white space behind them along. */
@@ -40,13 +41,14 @@ const mustWork = (what: string, attempt: () => unknown): void => {
 /** Writes the files that `loadChatTokenizer` reads, after a trial run. Throws `Damaged`. */
 export const writeChatTokenizer = (language: ChatLanguage, folder: string): void => {
   const { vocabulary, controlTokens, strippingTokens = [], strippingBefore = [] } = language
-  const { template, bosToken, eosToken } = language
+  const { template, toolTemplate, bosToken, eosToken } = language
   const longestTokenBytes = vocabulary.tokens.reduce(
     (most, _, id) => Math.max(most, vocabulary.bytesOf(id).length),
     1,
   )
   const format: ChatFormat = {
     template,
+    ...(toolTemplate !== undefined && { toolTemplate }),
     controlTokens,
     strippingTokens,
     strippingBefore,
@@ -61,7 +63,8 @@ export const writeChatTokenizer = (language: ChatLanguage, folder: string): void
       : [[laterTokenizerFile, JSON.stringify(language.laterTokenizer)] as const]),
   ] as const
   for (const [, text] of texts) mustWork("tokenizer", () => Tokenizer.fromString(text))
-  mustWork("chat template", () => new ChatTemplate(template))
+  for (const source of [template, toolTemplate ?? ""])
+    mustWork("chat template", () => new ChatTemplate(source))
   for (const [name, text] of texts) writeFileSync(join(folder, name), text)
   writeFileSync(join(folder, chatFile), JSON.stringify(format))
 }
@@ -72,6 +75,15 @@ export interface ChatTokenizer {
   readonly laterTokenizer: Tokenizer
   readonly format: ChatFormat
   readonly template: ChatTemplate
+  readonly toolTemplate?: ChatTemplate
+}
+
+/** With the template for requests with tools, where there is one of its own. */
+export const forTools = (chat: ChatTokenizer): ChatTokenizer => {
+  const { toolTemplate: template, format } = chat
+  return template && format.toolTemplate !== undefined
+    ? { ...chat, template, format: { ...format, template: format.toolTemplate } }
+    : chat
 }
 
 // each thread of the pool has its own
@@ -89,6 +101,9 @@ export const loadChatTokenizer = (folder: string): ChatTokenizer => {
   const fresh = {
     format,
     template: new ChatTemplate(format.template),
+    ...(format.toolTemplate !== undefined && {
+      toolTemplate: new ChatTemplate(format.toolTemplate),
+    }),
     tokenizer,
     laterTokenizer: existsSync(later) ? Tokenizer.fromFile(later) : tokenizer,
   }

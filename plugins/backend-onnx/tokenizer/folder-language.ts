@@ -11,6 +11,9 @@ export const tokenizerFile = "tokenizer.json"
 const tokenizerConfigFile = "tokenizer_config.json"
 const generationFile = "generation_config.json"
 const templateFile = "chat_template.jinja"
+/** The one for requests with tools, as transformers names both. */
+const toolTemplateName = "tool_use"
+const toolTemplateFile = `additional_chat_templates/${toolTemplateName}.jinja`
 /** Where processors of models that read images had it. */
 const oldTemplateFile = "chat_template.json"
 
@@ -20,6 +23,7 @@ export const languageFiles = [
   tokenizerConfigFile,
   generationFile,
   templateFile,
+  toolTemplateFile,
   oldTemplateFile,
 ]
 
@@ -40,16 +44,31 @@ const tokenText = (config: Metadata, key: string): string => {
   return typeof text === "string" ? text : ""
 }
 
-/** The chat template: one, or several by name. */
-const templateIn = (folder: string, config: Metadata): string => {
-  if (existsSync(join(folder, templateFile))) return readTextFile(folder, templateFile)
+type Templates = Pick<ChatLanguage, "template" | "toolTemplate">
+
+const templatesOf = (template: string, tool: unknown): Templates => ({
+  template,
+  ...(typeof tool === "string" && { toolTemplate: tool }),
+})
+
+/** The chat template: one, or several by name, of which files count before tokenizer_config.json. */
+const templatesIn = (folder: string, config: Metadata): Templates => {
+  const textOf = (file: string) =>
+    existsSync(join(folder, file)) ? readTextFile(folder, file) : undefined
+  const file = textOf(templateFile)
+  if (file !== undefined) return templatesOf(file, textOf(toolTemplateFile))
   const value: unknown =
     config.get("chat_template") ?? optionalJson(folder, oldTemplateFile).get("chat_template")
-  const named = Array.isArray(value)
-    ? (value as readonly unknown[]).find((item) => entry(item, "name") === "default")
-    : undefined
-  const text = typeof value === "string" ? value : entry(named, "template")
-  if (typeof text === "string") return text
+  // of two with one name transformers keeps the last
+  const named = (name: string) =>
+    Array.isArray(value)
+      ? entry(
+          (value as readonly unknown[]).findLast((item) => entry(item, "name") === name),
+          "template",
+        )
+      : undefined
+  const text = typeof value === "string" ? value : named("default")
+  if (typeof text === "string") return templatesOf(text, named(toolTemplateName))
   throw new ModelFileError(
     folder,
     `it has no chat template (neither ${templateFile} nor 'chat_template' in ${tokenizerConfigFile})`,
@@ -58,7 +77,7 @@ const templateIn = (folder: string, config: Metadata): string => {
 }
 
 export const folderTemplate = (folder: string): string =>
-  templateIn(folder, optionalJson(folder, tokenizerConfigFile))
+  templatesIn(folder, optionalJson(folder, tokenizerConfigFile)).template
 
 /** Token ids, given as a number, a list or null. */
 const idsIn = (config: Metadata, size: number): readonly number[] => {
@@ -119,7 +138,7 @@ export const folderLanguage = (folder: string, size: number): ChatLanguage => {
   const eosToken = tokenText(config, "eos_token")
   return {
     ...tokenizer,
-    template: templateIn(folder, config),
+    ...templatesIn(folder, config),
     bosToken: tokenText(config, "bos_token"),
     eosToken,
     endTokens: endTokens(folder, size, tokenizer, eosToken),

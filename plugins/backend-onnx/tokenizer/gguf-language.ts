@@ -123,6 +123,8 @@ export const ggufTemplate = (metadata: Metadata): string => {
   return textIn(metadata, "tokenizer.chat_template")
 }
 
+const toolTemplateKey = "tokenizer.chat_template.tool_use"
+
 /**
  * Reads tokenizer and chat template from a GGUF file's metadata; `size`: rows of the embedding
  * table. Throws `Damaged`.
@@ -146,6 +148,7 @@ export const ggufLanguage = (metadata: Metadata, size: number): ChatLanguage => 
     controlTokens,
     strippingTokens: strippingTokens(metadata, controlTokens),
     template: ggufTemplate(metadata),
+    ...(metadata.has(toolTemplateKey) && { toolTemplate: textIn(metadata, toolTemplateKey) }),
     bosToken: namedToken(metadata, vocabulary, "bos_token_id"),
     eosToken: namedToken(metadata, vocabulary, "eos_token_id"),
     endTokens: endTokens(metadata, vocabulary, controlTokens),

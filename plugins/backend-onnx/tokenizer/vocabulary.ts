@@ -30,6 +30,8 @@ export interface ChatLanguage {
   /** Control tokens that take the white space before them along. */
   readonly strippingBefore?: readonly number[]
   readonly template: string
+  /** The template of requests with tools, where they have one of their own. */
+  readonly toolTemplate?: string
   readonly bosToken: string
   readonly eosToken: string
   /** Ids of tokens that end an answer. */
