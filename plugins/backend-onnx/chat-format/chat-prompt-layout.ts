@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto"
 import type { Json } from "../../../core/json.ts"
+import { parseAsWritten } from "../tokenizer/written-number.ts"
 import { type SyntaxName, syntaxes, writeCalls } from "./call-syntax.ts"
 import { announcement, type PromptTool, phiTools } from "./chat-prompt-tools.ts"
 import type { TemplateStyle } from "./template-style.ts"
@@ -42,7 +43,7 @@ export interface LaidOut {
 /** Templates expect arguments as an object; text that is not JSON stays text. */
 export const readArguments = (text: string): Json => {
   try {
-    return JSON.parse(text) as Json
+    return parseAsWritten(text)
   } catch {
     return text
   }

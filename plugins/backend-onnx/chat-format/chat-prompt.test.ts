@@ -36,6 +36,19 @@ describe("calls and results of tools come back as the template writes them", () 
     )
   })
 
+  test("numbers of arguments are those that the model wrote, as Python writes them", async () => {
+    const one = { id: "1", name: "weather", arguments: '{"n":1.0,"id":12345678901234567890}' }
+    const messages = [user("?"), { role: "assistant", content: "", toolCalls: [one] }]
+    const printed = "{% for m in messages %}{{ m.tool_calls[0].function.arguments }}{% endfor %}"
+    const json = await promptOf(templates.hermesTemplate, { messages, tools })
+    expect(json.text).toContain('{"n": 1.0, "id": 12345678901234567890}')
+    const python = await promptOf(`{# tools <tool_call> #}${printed}`, {
+      messages: messages.slice(1),
+      tools,
+    })
+    expect(python.text).toBe("{'n': 1.0, 'id': 12345678901234567890}")
+  })
+
   test("Llama: one call in a message, each with its result behind it", async () => {
     const { text, form } = await promptOf(templates.llamaTemplate, {
       messages: [...round, user("Thanks")],

@@ -1,3 +1,5 @@
+import { WrittenNumber } from "../tokenizer/written-number.ts"
+
 /**
  * Keeps text of users from becoming control tokens (prompt injection), without hiding it from the
  * chat template: a marker that occurs in no text
@@ -63,7 +65,7 @@ export const shieldAll = <T>(guard: ControlGuard, value: T): T => {
   const shield = (item: unknown): unknown => {
     if (typeof item === "string") return guard.shield(item)
     if (Array.isArray(item)) return (item as readonly unknown[]).map(shield)
-    if (typeof item !== "object" || item === null) return item
+    if (typeof item !== "object" || item === null || item instanceof WrittenNumber) return item
     return Object.fromEntries(
       Object.entries(item).map(([key, inner]) => [guard.shield(key), shield(inner)]),
     )

@@ -59,24 +59,28 @@ describe("text of users never becomes a control token, wherever it stands", () =
     thinking: true,
   })
 
-  test.each(Object.entries(templates))("%s", async (_, template) => {
-    const plain = await promptOf(
-      template,
-      askOf(() => "a", ["", "", "", ""]),
-      controls,
-    )
-    await fc.assert(
-      fc.asyncProperty(fc.tuple(evil, evil, evil, evil), async (texts) => {
-        const { controls: found } = await promptOf(
-          template,
-          askOf((text) => `a${text}`, texts),
-          controls,
-        )
-        expect(found).toBe(plain.controls)
-      }),
-      { numRuns: runs(40) },
-    )
-  })
+  const printed = "{# <tool_call> #}{{ messages }}{{ tools }}{{ messages | tojson }}"
+  test.each([...Object.entries(templates), ["values as Python writes them", printed]] as const)(
+    "%s",
+    async (_, template) => {
+      const plain = await promptOf(
+        template,
+        askOf(() => "a", ["", "", "", ""]),
+        controls,
+      )
+      await fc.assert(
+        fc.asyncProperty(fc.tuple(evil, evil, evil, evil), async (texts) => {
+          const { controls: found } = await promptOf(
+            template,
+            askOf((text) => `a${text}`, texts),
+            controls,
+          )
+          expect(found).toBe(plain.controls)
+        }),
+        { numRuns: runs(40) },
+      )
+    },
+  )
 })
 
 test("tools that can't fit are refused before anything is tokenized", async () => {

@@ -1,6 +1,16 @@
-import { Template } from "@huggingface/jinja"
+import { Environment, Interpreter, parse, Template, tokenize } from "@huggingface/jinja"
+import {
+  functionValue,
+  pythonJson,
+  pythonText,
+  pythonTexts,
+  type TemplateValue,
+  templateValue,
+  textValue,
+} from "./python-text.ts"
+import { strftime } from "./strftime.ts"
 
-type Node = { readonly type?: unknown; callee?: unknown; args?: readonly unknown[] }
+type Node = Record<string, unknown> & { readonly type?: unknown }
 type Member = { readonly object: unknown; readonly property: { readonly value?: unknown } }
 
 /** Which ends of a text the methods of Python's `str` take characters from. */
@@ -24,39 +34,129 @@ const stripping =
     return all.slice(from, to).join("")
   }
 
-// no variable of a template has a dot
-const functionName = (method: string): string => `str.${method}`
-const functions = Object.fromEntries(
-  Object.entries(ends).map(([method, which]) => [functionName(method), stripping(which)]),
-)
-
-const isMember = (callee: unknown): callee is Member =>
-  (callee as { readonly type?: unknown } | null)?.type === "MemberExpression" &&
-  (callee as { readonly computed?: unknown }).computed === false
-
-/** `text.lstrip(characters)` becomes a call of a function, in the whole tree. */
-const bindStripping = (node: unknown): void => {
-  if (typeof node !== "object" || node === null) return
-  for (const child of Object.values(node)) bindStripping(child)
-  const call = node as Node
-  if (call.type !== "CallExpression" || call.args?.length !== 1 || !isMember(call.callee)) return
-  const method = String(call.callee.property.value)
-  if (!Object.hasOwn(ends, method)) return
-  call.args = [call.callee.object, ...call.args]
-  call.callee = { type: "Identifier", value: functionName(method) }
+const range = (first: number, ...more: readonly number[]): readonly number[] => {
+  const [from, to, step] = more.length ? [first, more[0]!, more[1] ?? 1] : [0, first, 1]
+  if (step === 0) throw new Error("range() with a step of 0")
+  return Array.from(
+    { length: Math.max(0, Math.ceil((to - from) / step)) },
+    (_, i) => from + i * step,
+  )
 }
 
+// templates are rendered in threads that have no clock: the library takes the time, to the minute
+const clock = new Template("{{ strftime_now('%Y-%m-%dT%H:%M') }}")
+
+const plainFunctions: Readonly<Record<string, unknown>> = {
+  ...{ true: true, false: false, none: null, True: true, False: false, None: null },
+  range,
+  raise_exception: (message: string) => {
+    throw new Error(message)
+  },
+  strftime_now: (format: string) => strftime(new Date(clock.render()), format),
+  ...Object.fromEntries(
+    Object.entries(ends).map(([method, which]) => [`str.${method}`, stripping(which)]),
+  ),
+}
+
+/** Functions of our own, whose names no variable of a template has, as they have a dot. */
+const valueFunctions: Readonly<
+  Record<string, (...args: readonly TemplateValue[]) => TemplateValue>
+> = {
+  "py.text": (value) => textValue(pythonText(value!)),
+  "py.texts": (value) => pythonTexts(value!),
+  "py.json": (...args) => pythonJson(args),
+}
+
+// nodes of the library's own class, among which it looks for the arguments of macros
+const callNode = Object.getPrototypeOf(parse(tokenize("{{ f() }}")).body[0]) as object
+
+const call = (name: string, args: readonly unknown[]): Node =>
+  Object.assign(Object.create(callNode) as object, {
+    type: "CallExpression",
+    callee: { type: "Identifier", value: name },
+    args,
+  })
+
+const isMember = (callee: unknown): callee is Member =>
+  (callee as Node | null)?.type === "MemberExpression" && (callee as Node).computed === false
+
+/** `text.lstrip(characters)` becomes a call of a function. */
+const withStripping = (node: Node): Node => {
+  const { callee, args } = node as { callee?: unknown; args?: readonly unknown[] }
+  if (node.type !== "CallExpression" || args?.length !== 1 || !isMember(callee)) return node
+  const method = String(callee.property.value)
+  return Object.hasOwn(ends, method) ? call(`str.${method}`, [callee.object, ...args]) : node
+}
+
+/** Filters that write values, and what joins texts. */
+const withPythonTexts = (node: Node): Node => {
+  const filter = node.filter as (Node & { callee?: Node; args?: readonly unknown[] }) | undefined
+  if (node.type === "FilterExpression" && filter) {
+    const name = String(filter.callee?.value ?? filter.value)
+    if (name === "string") return call("py.text", [node.operand])
+    if (name === "tojson") return call("py.json", [node.operand, ...(filter.args ?? [])])
+    if (name === "join") node.operand = call("py.texts", [node.operand])
+  }
+  if (node.type === "BinaryExpression" && (node.operator as Node).value === "~")
+    for (const side of ["left", "right"]) node[side] = call("py.text", [node[side]])
+  return node
+}
+
+const statements: ReadonlySet<unknown> = new Set([
+  ...["Set", "If", "For", "Macro", "CallStatement", "FilterStatement", "Break", "Continue"],
+  // text between the blocks
+  ...["Comment", "StringLiteral"],
+])
+const bodies = ["body", "alternate", "defaultBlock"]
+
+/** What is printed is printed as Python does it. */
+const withPrinting = (node: Node): Node => {
+  for (const key of bodies)
+    if (Array.isArray(node[key]))
+      node[key] = (node[key] as readonly Node[]).map((each) =>
+        statements.has(each.type) ? each : call("py.text", [each]),
+      )
+  return node
+}
+
+/** Rewrites the whole tree, in place where it can. */
+const rewritten = (node: unknown): unknown => {
+  if (typeof node !== "object" || node === null) return node
+  if (Array.isArray(node)) return node.map(rewritten)
+  // pairs of a dictionary
+  if (node instanceof Map)
+    return new Map([...node].map(([key, value]) => [rewritten(key), rewritten(value)]))
+  const own = node as Node
+  for (const [key, child] of Object.entries(own)) own[key] = rewritten(child)
+  return withPrinting(withPythonTexts(withStripping(own)))
+}
+
+/** A `+` keeps the white space that blocks alone on a line take along; the library doesn't know it. */
+const withKeptSpace = (source: string): string =>
+  source.replaceAll(/\{([%#])\+/g, "{{ '' }}{$1").replaceAll(/\+([%#])\}/g, "$1}{{ '' }}")
+
 /**
- * A chat template. The library ignores the characters that `strip`, `lstrip` and `rstrip` are given
- * and takes all white space, which changes the indentation of earlier answers (Qwen3, SmolLM3).
+ * A chat template, rendered as transformers does it, which the library doesn't wholly: it ignores
+ * the characters that `strip`, `lstrip` and `rstrip` are given and takes all white space, which
+ * changes the indentation of earlier answers (Qwen3, SmolLM3), prints values as JavaScript does, and
+ * knows few directives of `strftime_now`, in the server's language.
  */
 export class ChatTemplate extends Template {
   constructor(source: string) {
-    super(source)
-    bindStripping(this.parsed)
+    super(withKeptSpace(source))
+    rewritten(this.parsed)
   }
 
   override render(variables: Readonly<Record<string, unknown>>): string {
-    return super.render({ ...variables, ...functions })
+    const environment = new Environment()
+    for (const [name, value] of Object.entries(plainFunctions)) environment.set(name, value)
+    for (const [name, value] of Object.entries(valueFunctions))
+      environment.setVariable(
+        name,
+        functionValue((args) => value(...args)),
+      )
+    for (const [name, value] of Object.entries(variables))
+      environment.setVariable(name, templateValue(value))
+    return new Interpreter(environment).run(this.parsed).value as string
   }
 }
