@@ -143,10 +143,13 @@ test("of two places of Phi's original window the model's own counts", () => {
       original_max_position_embeddings: original,
     },
   })
-  const read64 = (original: number | undefined) =>
-    read("phi3", { original_max_position_embeddings: 64, ...scaling(original) })
-  expect(read64(32).longAfter).toBe(64)
-  expect(read64(32)).toEqual(read64(undefined))
+  const readOwn = (own: number | undefined, original: number | undefined) =>
+    read("phi3", { original_max_position_embeddings: own, ...scaling(original) })
+  expect(readOwn(64, 32).longAfter).toBe(64)
+  expect(readOwn(64, 32)).toEqual(readOwn(64, undefined))
+  // that of its class, where the file leaves it out
+  expect(readOwn(undefined, 32).longAfter).toBe(4096)
+  expect(readOwn(undefined, 32)).toEqual(readOwn(4096, 32))
 })
 
 test.each(["qwen2", "qwen3", "smollm3"])(

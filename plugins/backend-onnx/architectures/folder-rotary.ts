@@ -13,13 +13,10 @@ const scalingIn = (json: Metadata): Metadata => {
 
 const trainedKey = "original_max_position_embeddings"
 
-/** What names the window of the original training: the model counts before its scaling. */
-const namesTrained = (json: Metadata, scaling: Metadata): Metadata =>
-  present(json, trainedKey) ? json : scaling
-
 /** The scaling with its window of the original training, which is the whole one where none is named. */
 const withTrained = (json: Metadata, scaling: Metadata): Metadata => {
-  const trained = namesTrained(json, scaling).get(trainedKey)
+  // the model's own counts before its scaling's
+  const trained = (present(json, trainedKey) ? json : scaling).get(trainedKey)
   const window = trained ?? json.get("max_position_embeddings")
   return window === undefined ? scaling : new Map([...scaling, [trainedKey, window]])
 }
@@ -101,8 +98,8 @@ const longTypes: readonly unknown[] = ["longrope", "su", "yarn"]
 export const longAfterIn = (json: Metadata): number | undefined => {
   const scaling = scalingIn(json)
   if (!longTypes.includes(scaling.get("rope_type") ?? scaling.get("type"))) return undefined
-  const named = namesTrained(json, scaling)
-  return countOr(named, trainedKey, limits.contextTokens, defaults.phi3.contextTokens)
+  // Phi's configuration always has one of its own, which counts before its scaling's
+  return countOr(json, trainedKey, limits.contextTokens, defaults.phi3.contextTokens)
 }
 
 /** The pairs of a head that turn by time, by row and by column. */
