@@ -4,6 +4,9 @@ import type { Adapter } from "../../core/ports/model.ts"
 import { adapterName, adapterNames, type ModelEntry } from "../../core/services/model-entry.ts"
 import type { ChatBody } from "./request-schema.ts"
 
+/** What a request says to have no adapter, as image requests do. */
+const none = "none"
+
 /**
  * Returns the adapter that the request chooses, by the model's name (`svc-lyt:legal`), by the field
  * `adapter`, or by both alike.
@@ -24,6 +27,7 @@ export const adapterOf = (
         { param: "adapter" },
       ),
     )
+  if (id === none) return Effect.succeed(undefined)
   // not all of the entry's: towers and speech models are parts of the model
   const names = adapterNames(entry)
   if (names.includes(adapterName(entry.id, { id })))

@@ -24,8 +24,10 @@ describe("the model", () => {
       expect((json as { usage: { prompt_tokens: number } }).usage.prompt_tokens).toBeGreaterThan(0)
       expect(model.runs.at(-1)?.request.adapter).toEqual({ id, strength })
     }
-    await ask({ adapter: null })
-    expect(model.runs.at(-1)?.request.adapter).toBeUndefined()
+    for (const adapter of [null, "none", { id: "none", strength: 0.5 }]) {
+      expect(await ask({ adapter })).toMatchObject({ status: 200, json: { model: "svc-lyt" } })
+      expect(model.runs.at(-1)?.request.adapter).toBeUndefined()
+    }
   })
 
   it("refuses an adapter that the model lacks, and two that differ", async () => {
@@ -49,6 +51,10 @@ describe("the model", () => {
         param: "adapter",
         message: expect.stringMatching(/'legal'.*'poems'/),
       },
+    })
+    expect(await ask({ model: "svc-lyt:legal", adapter: "none" })).toMatchObject({
+      status: 400,
+      json: { code: "invalid_request_error", param: "adapter" },
     })
     for (const adapter of ["", 7, {}, { id: "legal", strength: 3 }])
       expect(await ask({ adapter })).toMatchObject({ status: 400 })

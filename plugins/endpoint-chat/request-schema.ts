@@ -102,7 +102,8 @@ const Fields = Schema.Struct({
   ),
   ...structuredOutputFields,
   adapter: optional(Schema.Union([AdapterId, AdapterChoice])).annotate({
-    description: "A LoRA of the model, as the model `<model>:<adapter>` names it.",
+    description:
+      "A LoRA of the model, as the model `<model>:<adapter>` names it; none: the model alone.",
   }),
   user: optional(Schema.String.check(atMostCharacters(512))),
   metadata: optional(Metadata),
