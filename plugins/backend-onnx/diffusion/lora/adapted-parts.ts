@@ -4,7 +4,7 @@ import { ModelFileError } from "../../weights/model-file-error.ts"
 import type { Part, PartGraph, Parts } from "../folder/part.ts"
 import type { ImageModelInfo } from "../model.ts"
 import { clipPrefix } from "./layer-names.ts"
-import { type LoraPair, readLora } from "./lora-file.ts"
+import { type LoraPair, withLoraFile } from "./lora-file.ts"
 import {
   type LoraLayer,
   loraGraphVersion,
@@ -55,7 +55,14 @@ const adaptedPart = (
   pairs: ReadonlyMap<string, readonly LoraPair[]>,
 ): AdaptedPart => {
   const none = feedsOf(layers, [])
-  const loras = new Map([...pairs].map(([id, own]) => [id, feedsOf(layers, own)]))
+  // layers that a LoRA leaves alone share one pair of zeros
+  const loras = new Map(
+    [...pairs].map(([id, own]) => {
+      const adapted = new Set(own.map(({ layer }) => layer))
+      const its = layers.filter(({ name }) => adapted.has(name))
+      return [id, { ...none, ...feedsOf(its, own) }]
+    }),
+  )
   return {
     run: (feeds, adapter) => {
       const own = adapter && adapter.strength !== 0 ? loras.get(adapter.id) : undefined
@@ -65,26 +72,25 @@ const adaptedPart = (
   }
 }
 
-const bytesOf = (pairs: readonly LoraPair[]): number => {
-  const buffers = new Set(pairs.flatMap(({ a, b }) => [a.buffer, b.buffer]))
-  return [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0)
-}
-
-/** Reads the model's LoRAs: the pairs of each, by the part, and the memory of all. */
+/**
+ * Reads the model's LoRAs: the pairs of each, by the part, and the memory of all. All are measured
+ * by their headers before a value is read: values are what fills memory.
+ */
 const readAll = (parts: Parts, layers: ReadonlyMap<Adapted, readonly LoraLayer[]>) => {
   const { adapters = [], adapterBytes = Number.POSITIVE_INFINITY } = parts.host
   let bytes = 0
-  const loras = adapters.map(({ id, path }) => {
-    parts.host.progress(`reading the adapter ${id}`)
-    const pairs = readLora(path, layers)
-    bytes += bytesOf([...pairs.values()].flat())
+  for (const { path } of adapters) {
+    bytes += withLoraFile(path, layers, (lora) => lora.bytes)
     if (bytes > adapterBytes)
       throw new ModelFileError(
         path,
         `with it the adapters of the model take ${Math.ceil(bytes / megabyte)} MB, the most is ${Math.floor(adapterBytes / megabyte)}`,
         "Raise adapterMemoryMb of backend-onnx, or remove adapters",
       )
-    return { id, pairs }
+  }
+  const loras = adapters.map(({ id, path }) => {
+    parts.host.progress(`reading the adapter ${id}`)
+    return { id, pairs: withLoraFile(path, layers, ({ pairs }) => pairs()) }
   })
   return { loras, bytes }
 }

@@ -1,7 +1,12 @@
 import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { peftConfigFile, peftScales, scalesIn } from "../../architectures/adapter-config.ts"
-import { findLowRank, type LowRank, readLowRank } from "../../architectures/low-rank.ts"
+import {
+  findLowRank,
+  type LowRank,
+  type LowRankTensors,
+  readLowRank,
+} from "../../architectures/low-rank.ts"
 import type { Metadata } from "../../weights/gguf-metadata.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../../weights/model-file-error.ts"
 import { openSafetensors } from "../../weights/safetensors.ts"
@@ -116,36 +121,51 @@ const scalesOf = (path: string, metadata: ReadonlyMap<string, unknown>) => {
   }
 }
 
-const pairsOf = (
+/** A layer of the file whose shapes are checked, and whose values are still in it. */
+interface Placed {
+  readonly of: Adapted
+  /** Those of the model, one after the other in the rows of `b`. */
+  readonly layers: readonly LoraLayer[]
+  readonly swapped: boolean
+  readonly tensors: LowRankTensors
+}
+
+const placed = (
   source: TensorSource,
-  { name, target, tensors }: Found,
+  { of, name, target, tensors }: Found,
   sizes: ReadonlyMap<string, LoraLayer>,
   scale: Scale,
-): readonly LoraPair[] => {
+): Placed => {
   const layers = target.layers.map((layer) => sizes.get(layer)!)
   const rows = layers.reduce((sum, layer) => sum + layer.rows, 0)
   const { a, b, alpha } = tensors
   if (a === undefined || b === undefined)
     throw new Damaged(`its layer '${name}' has one matrix of a LoRA without the other`)
   const own = alpha === undefined ? undefined : alphaOf(source, alpha)
-  const pair = readLowRank(
-    findLowRank(source, { a, b }, { rows, columns: layers[0]!.columns }, (rank) =>
-      own === undefined ? scale(name, rank) : own / rank,
-    ),
+  const found = findLowRank(source, { a, b }, { rows, columns: layers[0]!.columns }, (rank) =>
+    own === undefined ? scale(name, rank) : own / rank,
   )
-  const all = target.swapped ? swapped(pair.b) : pair.b
+  return { of, layers, swapped: target.swapped, tensors: found }
+}
+
+const bytesOf = ({ tensors: { rank, a, b } }: Placed): number =>
+  rank * (a.columns + b.rows) * Float32Array.BYTES_PER_ELEMENT
+
+const pairsOf = ({ layers, swapped, tensors }: Placed): readonly LoraPair[] => {
+  const { rank, a, b } = readLowRank(tensors)
+  const all = swapped ? halvesSwapped(b) : b
   let first = 0
   return layers.map((layer) => {
-    const part = all.subarray(first * pair.rank, (first + layer.rows) * pair.rank)
+    const part = all.subarray(first * rank, (first + layer.rows) * rank)
     first += layer.rows
-    return { layer: layer.name, rank: pair.rank, a: pair.a, b: part }
+    return { layer: layer.name, rank, a, b: part }
   })
 }
 
 const alphaOf = (source: TensorSource, name: string): number =>
   readLowRank(findLowRank(source, { a: name, b: name }, { rows: 1, columns: 1 }, () => 1)).a[0]!
 
-const swapped = (values: Float32Array): Float32Array => {
+const halvesSwapped = (values: Float32Array): Float32Array => {
   const half = values.length / 2
   const out = new Float32Array(values.length)
   out.set(values.subarray(half))
@@ -161,30 +181,57 @@ const weightsIn = (path: string): string => {
   return join(path, name)
 }
 
+const placedIn = (
+  path: string,
+  source: ReturnType<typeof openSafetensors>,
+  layers: LoraLayers,
+): readonly Placed[] => {
+  const names = new Map([...layers].map(([of, all]) => [of, namesOf(all)] as const))
+  const scales = scalesOf(path, source.header.metadata)
+  const sizes = new Map([...layers].map(([of, all]) => [of, sizesOf(all)] as const))
+  const known = new Map([...layers.keys()].map((of) => [of, new Set<string>()] as const))
+  return layersIn(source, names).map((found) => {
+    const one = placed(source, found, sizes.get(found.of)!, scales(found.of))
+    for (const { name } of one.layers) {
+      if (known.get(found.of)!.has(name)) throw new Damaged(`it adapts the layer '${name}' twice`)
+      known.get(found.of)!.add(name)
+    }
+    return one
+  })
+}
+
+/** A LoRA whose shapes are checked, and whose values are still in the file. */
+export interface OpenLora {
+  /** Memory of its values. */
+  readonly bytes: number
+  /** Reads the pairs, by the part of the model. Throws `Damaged`. */
+  pairs(): ReadonlyMap<Adapted, readonly LoraPair[]>
+}
+
 /**
- * Reads a LoRA of an image model: a safetensors file with the names of kohya's scripts
- * (https://github.com/kohya-ss/sd-scripts), of diffusers or PEFT, or the folder of one. Throws
- * `ModelFileError`, which names the layer that doesn't fit. Blocks the thread: for workers only.
+ * Opens a LoRA of an image model, as long as `use` runs: a safetensors file with the names of
+ * kohya's scripts (https://github.com/kohya-ss/sd-scripts), of diffusers or PEFT, or the folder of
+ * one. Throws `ModelFileError`, which names the layer that doesn't fit. Blocks the thread: for
+ * workers only.
  */
-export const readLora = (
+export const withLoraFile = <A>(
   path: string,
   layers: LoraLayers,
-): ReadonlyMap<Adapted, readonly LoraPair[]> => {
+  use: (lora: OpenLora) => A,
+): A => {
   const source = openSafetensors(weightsIn(path))
   try {
     return explaining(source.path, () => {
-      const names = new Map([...layers].map(([of, all]) => [of, namesOf(all)] as const))
-      const scales = scalesOf(path, source.header.metadata)
-      const sizes = new Map([...layers].map(([of, all]) => [of, sizesOf(all)] as const))
-      const pairs = new Map<Adapted, readonly LoraPair[]>()
-      for (const found of layersIn(source, names)) {
-        const own = pairsOf(source, found, sizes.get(found.of)!, scales(found.of))
-        const known = pairs.get(found.of) ?? []
-        const twice = own.find(({ layer }) => known.some((pair) => pair.layer === layer))
-        if (twice) throw new Damaged(`it adapts the layer '${twice.layer}' twice`)
-        pairs.set(found.of, [...known, ...own])
-      }
-      return pairs
+      const found = placedIn(path, source, layers)
+      return use({
+        bytes: found.reduce((sum, one) => sum + bytesOf(one), 0),
+        pairs: () => {
+          const pairs = new Map<Adapted, readonly LoraPair[]>()
+          for (const one of found)
+            pairs.set(one.of, [...(pairs.get(one.of) ?? []), ...pairsOf(one)])
+          return pairs
+        },
+      })
     })
   } finally {
     source.close()

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "vitest"
@@ -272,6 +272,21 @@ describe("what doesn't fit is refused when the model opens", () => {
   test("a LoRA of another model", async () => {
     await expect(opened(loraFile("flux", "peft"))).rejects.toThrow(
       /peft\.safetensors: it adapts the layer '[\w.]+', and the model's denoiser has no linear layer of this name/,
+    )
+  })
+
+  test("too large a LoRA, by its header: no value is read before", async () => {
+    const path = join(root, "no-values.safetensors")
+    const bytes = readFileSync(loraFile("sd", "peft"))
+    // no value is finite, so that reading one would be another error
+    bytes.fill(0xff, 8 + Number(bytes.readBigUInt64LE(0)))
+    writeFileSync(path, bytes)
+    await expect(opened(path, 1000)).rejects.toThrow("Raise adapterMemoryMb")
+    await expect(opened(path)).rejects.toThrow("a value that is not a finite number")
+    const small = { id: "small", path: loraFile("sd", "peft") }
+    const both = partsOf([{ id: "style", path }, small], 60_000)
+    await expect(openAdapted(both, { denoiser: families[0]!.graph })).rejects.toThrow(
+      `${small.path}: with it the adapters`,
     )
   })
 
