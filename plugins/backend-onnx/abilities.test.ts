@@ -111,3 +111,17 @@ test("LoRAs that the model can't be opened with are refused by their headers", a
       message: expect.stringMatching(message),
     })
 })
+
+test("LoRAs that take more memory than they may are refused by their headers, as by open", async () => {
+  const fixture = openBackend({ adapterMemoryMb: 0.01 })
+  opened.push(fixture)
+  const adapters = [{ id: "legal", path: fixtureFolder("llama-adapters/legal") }]
+  const path = fixtureFolder("llama")
+  const request = { id: "m", task: "chat", path, adapters, contextTokens: 9 } as const
+  const { message } = await Effect.runPromise(
+    Effect.flip(fixture.backend.describe!({ ...request, options: {} })),
+  )
+  expect(message).toMatch(/legal: with it the adapters of the model can take 1 MB, the most is 0/)
+  const failure = await fixture.failure("chat", path, { adapters })
+  expect(failure.message).toContain(message)
+})

@@ -2,11 +2,11 @@ import { realpathSync } from "node:fs"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
-import { withAdapterFile } from "./architectures/adapter-file.ts"
 import { type ModelHeader, readModelHeader } from "./architectures/model-source.ts"
 import { templateStyle } from "./chat-format/template-style.ts"
 import { imageFamily } from "./diffusion/pipelines/families.ts"
 import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
+import type { OnnxDeps } from "./engines.ts"
 import { hearingConfig } from "./hearing/hearing-config.ts"
 import type { Precision } from "./onnx/linear.ts"
 import { adapterRoles, sightOf } from "./open-chat-images.ts"
@@ -16,8 +16,15 @@ import { imageAbilities } from "./open-image.ts"
 import { crossEncoderWindow, makesNoVectors, wrongPrecision } from "./open-rerank.ts"
 import { hearingAbilities } from "./open-transcribe.ts"
 import { towerFolder } from "./open-vision-tower.ts"
+import {
+  type AdapterSpec,
+  checkAdapterMemory,
+  groupSizes,
+  groupsByHeader,
+} from "./sessions/adapter-memory.ts"
 import { windowWithin } from "./sessions/kv-bank.ts"
-import { checkExport, exportIn } from "./sessions/open-decoder.ts"
+import { checkExport, exportIn, settledPrecision } from "./sessions/open-decoder.ts"
+import { precisionsOf } from "./sessions/open-graphs.ts"
 import type { OnnxSettings } from "./settings.ts"
 import type { EncoderOptions } from "./worker/protocol.ts"
 
@@ -60,9 +67,38 @@ const makeHeaders = () => {
   }
 }
 
+/** Refuses LoRAs that `open` would, by their headers. */
+const makeRefuseLoras =
+  ({ settings, provider }: Pick<OnnxDeps, "settings" | "provider">) =>
+  (
+    header: ModelHeader,
+    { path }: DescribeRequest,
+    loras: readonly AdapterSpec[],
+    { precision, promptPrecision }: DecoderOptions & { readonly precision: Precision },
+  ): void => {
+    if (!loras.length) return
+    // whether there is a device is not known before `open`, and on one there is a single graph
+    const precisions = precisionsOf({
+      precision: settledPrecision(path, precision),
+      ...(promptPrecision && !provider && { promptPrecision }),
+    })
+    const most = (settings.adapterMemoryMb * megabyte) / precisions.length
+    for (const own of precisions)
+      checkAdapterMemory(
+        loras,
+        header.config,
+        groupSizes(groupsByHeader(header, own), header.config),
+        most,
+      )
+  }
+
 /** Reads what models can do from the headers of their files, in milliseconds. */
-export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["describe"]> => {
+export const makeDescribe = (
+  deps: Pick<OnnxDeps, "settings" | "provider">,
+): NonNullable<Backend["describe"]> => {
+  const { settings } = deps
   const headerOf = makeHeaders()
+  const refuseLoras = makeRefuseLoras(deps)
   const read = (request: DescribeRequest): ModelAbilities | undefined => {
     const { task, path, options, contextTokens } = request
     const of = (window: number, capabilities: readonly string[]): ModelAbilities => ({
@@ -97,9 +133,9 @@ export const makeDescribe = (settings: OnnxSettings): NonNullable<Backend["descr
       // its sizes are in its graph
       return undefined
     }
-    const { config, template } = headerOf(path)
-    // refuses LoRAs that `open` would, as far as their headers say
-    for (const lora of loras) withAdapterFile(lora.path, config, () => {})
+    const header = headerOf(path)
+    const { config, template } = header
+    refuseLoras(header, request, loras, { precision, ...other })
     const window = windowWithin(config, settings.kvMemoryMb * megabyte)
     const thinks = templateStyle(template).thinks
     if (task !== "chat") return of(window, [])

@@ -169,6 +169,6 @@ export const makeOnnxBackend = (deps: OnnxDeps): Backend => ({
   name: deps.provider?.name ?? "onnx",
   tasks: ["chat", "embed", "rerank", "image", "transcribe"],
   check: wrongOptions,
-  describe: makeDescribe(deps.settings),
+  describe: makeDescribe(deps),
   open: openModel(deps),
 })

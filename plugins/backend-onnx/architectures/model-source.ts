@@ -14,7 +14,7 @@ import type { DecoderConfig } from "./decoder-config.ts"
 import { DecoderWeights } from "./decoder-weights.ts"
 import { configFile, folderConfig } from "./folder-config.ts"
 import { ggufConfig } from "./gguf-config.ts"
-import { folderNames, ggufNames, type TensorNames } from "./tensor-names.ts"
+import { folderNames, ggufNames, type LayerMatrix, type TensorNames } from "./tensor-names.ts"
 
 /** The open files of a decoder: what its graph is built from. */
 export interface ModelSource {
@@ -128,18 +128,27 @@ export interface ModelHeader {
   readonly template: string
   /** The types of its layers' matrices; none for a folder, whose numbers are floats. */
   readonly matrixTypes: readonly GgmlType[]
+  /** The type of a matrix of a layer; undefined for a folder. */
+  typeOf(layer: number, part: LayerMatrix): GgmlType | undefined
 }
 
 const fileHeader = (path: string): ModelHeader => {
   const file = openGguf(path)
   try {
-    return explaining(path, () => ({
-      config: ggufConfig(file),
-      template: ggufTemplate(file.header.metadata),
-      matrixTypes: [...file.header.tensors.values()]
-        .filter(({ name, rows }) => rows > 1 && name.startsWith("blk."))
-        .map(({ type }) => type),
-    }))
+    return explaining(path, () => {
+      const config = ggufConfig(file)
+      const { metadata, tensors } = file.header
+      const names = ggufNames(config.architecture)
+      return {
+        config,
+        template: ggufTemplate(metadata),
+        matrixTypes: [...tensors.values()]
+          .filter(({ name, rows }) => rows > 1 && name.startsWith("blk."))
+          .map(({ type }) => type),
+        typeOf: (layer, part) =>
+          tensors.get(`${names.layer(layer)}${names.parts[part]}.weight`)?.type,
+      }
+    })
   } finally {
     file.close()
   }
@@ -148,5 +157,10 @@ const fileHeader = (path: string): ModelHeader => {
 /** Reads the header of what `openModelSource` opens. Throws `ModelFileError`. */
 export const readModelHeader = (path: string): ModelHeader =>
   isFolder(path)
-    ? { config: folderConfig(path), template: folderTemplate(path), matrixTypes: [] }
+    ? {
+        config: folderConfig(path),
+        template: folderTemplate(path),
+        matrixTypes: [],
+        typeOf: () => undefined,
+      }
     : fileHeader(path)

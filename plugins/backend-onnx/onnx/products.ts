@@ -1,17 +1,17 @@
 import { type Matrix, stacked } from "../weights/matrix.ts"
 import type { Building } from "./building.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
-import { ownPrecision } from "./linear.ts"
+import { ownPrecision, type Precision } from "./linear.ts"
 import { type ProductInput, productInput } from "./product-input.ts"
 
-/** Where neighbours begin that are kept with the same precision. */
-const groupStarts = (
-  matrices: readonly Matrix[],
-  precision: Building["precision"],
+/** Where neighbours begin that are kept with the same precision; `own`: what `auto` comes to. */
+export const groupStarts = (
+  precision: Precision,
+  own: () => readonly Precision[],
 ): readonly number[] => {
   if (precision !== "auto") return [0]
-  const own = matrices.map(ownPrecision)
-  return [...own.keys()].filter((index) => index === 0 || own[index] !== own[index - 1])
+  const kept = own()
+  return [...kept.keys()].filter((index) => index === 0 || kept[index] !== kept[index - 1])
 }
 
 /** The product of the matrices `from` to `to`, which are `matrix`, stacked. */
@@ -29,7 +29,7 @@ const groupProducts = (
   matrices: readonly Matrix[],
   product: Product,
 ): readonly Group[] => {
-  const starts = groupStarts(matrices, precision)
+  const starts = groupStarts(precision, () => matrices.map(ownPrecision))
   return starts.map((from, index) => {
     const to = starts[index + 1] ?? matrices.length
     const group = matrices.slice(from, to)

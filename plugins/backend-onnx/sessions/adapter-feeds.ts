@@ -1,9 +1,8 @@
-import { type PairShape, withAdapterFile } from "../architectures/adapter-file.ts"
+import { withAdapterFile } from "../architectures/adapter-file.ts"
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
-import { sizesOf } from "../architectures/decoder-weights.ts"
 import { adapterNames, groupsIn, scalesName, tileRanks } from "../onnx/adapter-inputs.ts"
 import { floats, type Port } from "../onnx/onnx-session.ts"
-import { ModelFileError } from "../weights/model-file-error.ts"
+import { type AdapterSpec, checkAdapterMemory, groupSizes } from "./adapter-memory.ts"
 import {
   type AdapterSet,
   type GroupSize,
@@ -15,12 +14,6 @@ import {
 } from "./adapter-tiles.ts"
 import type { AdapterChoice } from "./decoder.ts"
 
-/** A LoRA in a local file or folder. */
-export interface AdapterSpec {
-  readonly id: string
-  readonly path: string
-}
-
 export type Feeds = Readonly<Record<string, ReturnType<typeof floats>>>
 
 interface OpenSet {
@@ -31,37 +24,9 @@ interface OpenSet {
 
 // a set with adapters that are not used any more costs time at every pass; making one, too
 const passesBeforeShrinking = 64
-const megabyte = 2 ** 20
 
 const orZeros = (values: Float32Array, length: number): Float32Array =>
   values.length ? values : new Float32Array(length)
-
-const groupSizes = (inputs: readonly Port[], config: DecoderConfig): readonly GroupSize[] =>
-  groupsIn(inputs).map(({ parts, ...group }) => {
-    const partRows = parts.map((part) => sizesOf(config, part).rows)
-    return {
-      ...group,
-      parts,
-      columns: sizesOf(config, parts[0]!).columns,
-      partRows,
-      rows: partRows.reduce((sum, count) => sum + count, 0),
-    }
-  })
-
-const refuseUnused = (
-  path: string,
-  shapes: readonly PairShape[],
-  sizes: readonly GroupSize[],
-): void => {
-  const unused = shapes.find(
-    ({ layer, part }) => !sizes.some((size) => size.layer === layer && size.parts.includes(part)),
-  )
-  if (unused)
-    throw new ModelFileError(
-      path,
-      `it adapts '${unused.part}' of layer ${unused.layer}, which takes no adapters in this model`,
-    )
-}
 
 /**
  * The adapters of a decoder, as inputs of its passes. What several rows need is put side by side
@@ -98,23 +63,8 @@ export class AdapterFeeds {
     specs: readonly AdapterSpec[],
     { maxBytes, leastTiles = 0 }: { readonly maxBytes: number; readonly leastTiles?: 0 | 1 },
   ): AdapterFeeds {
-    const sizes = groupSizes(inputs, config)
-    let bytes = 0
-    // all are measured by their headers before a value is read: values are what fills memory
-    for (const [index, { path }] of specs.entries()) {
-      bytes += withAdapterFile(path, config, ({ shapes }) => {
-        refuseUnused(path, shapes, sizes)
-        return tileLayout(shapes, sizes).bytes
-      })
-      // each alone, and all of them side by side
-      const most = index > 0 ? 2 * bytes : bytes
-      if (most > maxBytes)
-        throw new ModelFileError(
-          path,
-          `with it the adapters of the model can take ${Math.ceil(most / megabyte)} MB, the most is ${Math.floor(maxBytes / megabyte)}`,
-          "Raise adapterMemoryMb of backend-onnx, or remove adapters",
-        )
-    }
+    const sizes = groupSizes(groupsIn(inputs), config)
+    checkAdapterMemory(specs, config, sizes, maxBytes)
     const adapters = specs.map(({ id, path }) =>
       withAdapterFile(path, config, ({ shapes, pairs }) =>
         tiled(id, pairs(), tileLayout(shapes, sizes)),

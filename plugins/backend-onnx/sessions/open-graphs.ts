@@ -6,7 +6,8 @@ import type { Precision } from "../onnx/linear.ts"
 import type { Port } from "../onnx/onnx-session.ts"
 import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { explaining, ModelFileError } from "../weights/model-file-error.ts"
-import { AdapterFeeds, type AdapterSpec } from "./adapter-feeds.ts"
+import { AdapterFeeds } from "./adapter-feeds.ts"
+import type { AdapterSpec } from "./adapter-memory.ts"
 import { writeAttention } from "./attention-probe.ts"
 import { BuiltSession } from "./built-session.ts"
 import type { DecoderSession } from "./decoder.ts"
@@ -115,7 +116,11 @@ export const openedByRuntime = async <A>(
 type BuiltDecoder = BuiltSession | DeviceSession
 
 /** The precisions of the graphs of a decoder: that of prompts only where it is another one. */
-const precisionsOf = ({ precision, promptPrecision, device }: DecoderSpec): readonly Precision[] =>
+export const precisionsOf = ({
+  precision,
+  promptPrecision,
+  device,
+}: Pick<DecoderSpec, "precision" | "promptPrecision" | "device">): readonly Precision[] =>
   promptPrecision === undefined || promptPrecision === precision || device
     ? [precision]
     : [precision, promptPrecision]

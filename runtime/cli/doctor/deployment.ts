@@ -172,7 +172,11 @@ const oneModel = (deployment: AssembledDeployment, entry: ModelEntry, known: boo
     if (trouble !== undefined)
       return {
         files: here,
-        finding: problem(name, trouble, "name a whole file that this backend opens."),
+        finding: problem(
+          name,
+          trouble,
+          "mend what it says, or name files that this backend opens.",
+        ),
       }
     const { served } = resolve(deployment.container, Tokens.catalogue)
     const less = known ? shortfall(entry, served(entry)) : undefined
