@@ -4,6 +4,8 @@ import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
 import { type ModelHeader, readModelHeader } from "./architectures/model-source.ts"
 import { templateStyle } from "./chat-format/template-style.ts"
+import { loraMemory } from "./diffusion/lora/adapted-parts.ts"
+import { loraBytes } from "./diffusion/lora/lora-file.ts"
 import { imageFamily } from "./diffusion/pipelines/families.ts"
 import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import type { OnnxDeps } from "./engines.ts"
@@ -110,7 +112,12 @@ export const makeDescribe = (
       const window = hearingConfig(path).contextTokens
       return { ...of(window, []), ...hearingAbilities }
     }
-    if (task === "image") return { contextTokens, ...imageAbilities(imageFamily(path).edits) }
+    if (task === "image") {
+      const { edits, parts = [] } = imageFamily(path)
+      const loras = (request.adapters ?? []).filter(({ id }) => !parts.includes(id))
+      loraMemory(loras, settings.adapterMemoryMb * megabyte, loraBytes)
+      return { contextTokens, ...imageAbilities(edits) }
+    }
     if (task === "embed") {
       // refuses what `open` would; longer texts are read in windows
       const { head, config } = folderEncoder(path, (options ?? {}) as EncoderOptions)

@@ -175,3 +175,23 @@ test("a folder that can't be opened is refused with its reason", async () => {
   expect(fixture.backend.check("image", { slots: 0 })).toContain("options.slots")
   expect(fixture.backend.check("image", { offload: true, tileSize: 512 })).toBeUndefined()
 })
+
+test("LoRAs that take more memory than they may, or are none, are refused by their headers, too", async () => {
+  const small = openBackend({ adapterMemoryMb: 0.01 })
+  const said = async (path: string) => {
+    const adapters = [{ id: "dark", path }]
+    const describe = small.backend.describe!({
+      ...{ id: "m", task: "image", path: folder, adapters, options: {}, contextTokens: 9 },
+    })
+    const { message } = await failureOf(describe)
+    const failure = await small.failure("image", folder, { adapters })
+    expect(failure.message).toContain(message)
+    return message
+  }
+  expect(await said(lora)).toMatch(/with it the adapters of the model take 1 MB, the most is 0/)
+  const empty = mkdtempSync(join(root, "empty-"))
+  expect(await said(empty)).toMatch(/it has neither adapter_model\.safetensors nor/)
+  const vae = join(diffusionFolder("flux"), "vae", "diffusion_pytorch_model.safetensors")
+  expect(await said(vae)).toMatch(/which is none of a plain LoRA/)
+  await small.close()
+})

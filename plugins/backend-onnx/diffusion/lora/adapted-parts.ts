@@ -1,7 +1,7 @@
 import type { Adapter } from "../../../../core/ports/model.ts"
 import { floats } from "../../onnx/onnx-session.ts"
 import { ModelFileError } from "../../weights/model-file-error.ts"
-import type { Part, PartGraph, Parts } from "../folder/part.ts"
+import type { Part, PartGraph, PartHost, Parts } from "../folder/part.ts"
 import type { ImageModelInfo } from "../model.ts"
 import { clipPrefix } from "./layer-names.ts"
 import { type LoraPair, withLoraFile } from "./lora-file.ts"
@@ -73,21 +73,36 @@ const adaptedPart = (
 }
 
 /**
+ * Returns the memory of all LoRAs of a model. Throws `ModelFileError` where that is more than there
+ * may be.
+ */
+export const loraMemory = (
+  adapters: NonNullable<PartHost["adapters"]>,
+  most: number,
+  bytesOf: (path: string) => number,
+): number => {
+  let bytes = 0
+  for (const { path } of adapters) {
+    bytes += bytesOf(path)
+    if (bytes > most)
+      throw new ModelFileError(
+        path,
+        `with it the adapters of the model take ${Math.ceil(bytes / megabyte)} MB, the most is ${Math.floor(most / megabyte)}`,
+        "Raise adapterMemoryMb of backend-onnx, or remove adapters",
+      )
+  }
+  return bytes
+}
+
+/**
  * Reads the model's LoRAs: the pairs of each, by the part, and the memory of all. All are measured
  * by their headers before a value is read: values are what fills memory.
  */
 const readAll = (parts: Parts, layers: ReadonlyMap<Adapted, readonly LoraLayer[]>) => {
   const { adapters = [], adapterBytes = Number.POSITIVE_INFINITY } = parts.host
-  let bytes = 0
-  for (const { path } of adapters) {
-    bytes += withLoraFile(path, layers, (lora) => lora.bytes)
-    if (bytes > adapterBytes)
-      throw new ModelFileError(
-        path,
-        `with it the adapters of the model take ${Math.ceil(bytes / megabyte)} MB, the most is ${Math.floor(adapterBytes / megabyte)}`,
-        "Raise adapterMemoryMb of backend-onnx, or remove adapters",
-      )
-  }
+  const bytes = loraMemory(adapters, adapterBytes, (path) =>
+    withLoraFile(path, layers, (lora) => lora.bytes),
+  )
   const loras = adapters.map(({ id, path }) => {
     parts.host.progress(`reading the adapter ${id}`)
     return { id, pairs: withLoraFile(path, layers, ({ pairs }) => pairs()) }

@@ -13,7 +13,7 @@ import { openSafetensors } from "../../weights/safetensors.ts"
 import type { TensorSource } from "../../weights/tensor-file.ts"
 import { LayerNames, type LoraTarget } from "./layer-names.ts"
 import type { LoraLayer } from "./lora-inputs.ts"
-import { type Adapted, parseLoraName } from "./lora-names.ts"
+import { type Adapted, type LoraTensor, parseLoraName } from "./lora-names.ts"
 
 /** The change of a layer. */
 export interface LoraPair extends LowRank {
@@ -26,6 +26,7 @@ export type LoraLayers = ReadonlyMap<Adapted, readonly LoraLayer[]>
 /** Names of files in a folder, as PEFT and diffusers write them. */
 const weightFiles = ["adapter_model.safetensors", "pytorch_lora_weights.safetensors"]
 
+const noTensor = "it holds no tensor of an adapter"
 const notPlain = "Name a plain LoRA with the names of kohya's scripts, PEFT or diffusers"
 
 /** A layer of the file: its tensors, and what it is in the model. */
@@ -45,7 +46,7 @@ const partNames: Readonly<Record<Adapted, string>> = {
 
 const targetOf = (
   names: ReadonlyMap<Adapted, LayerNames>,
-  { of, layer, underscored }: NonNullable<ReturnType<typeof parseLoraName>>,
+  { of, layer, underscored }: LoraTensor,
 ): LoraTarget => {
   const own = names.get(of)
   if (!own)
@@ -62,18 +63,19 @@ const targetOf = (
   return target
 }
 
+const parsedName = (tensor: string): LoraTensor => {
+  const parsed = parseLoraName(tensor)
+  if (parsed) return parsed
+  throw new Unsupported(`it has the tensor '${tensor}', which is none of a plain LoRA`, notPlain)
+}
+
 const layersIn = (
   source: TensorSource,
   names: ReadonlyMap<Adapted, LayerNames>,
 ): readonly Found[] => {
   const found = new Map<string, Found>()
   for (const tensor of source.names()) {
-    const parsed = parseLoraName(tensor)
-    if (!parsed)
-      throw new Unsupported(
-        `it has the tensor '${tensor}', which is none of a plain LoRA`,
-        notPlain,
-      )
+    const parsed = parsedName(tensor)
     const key = `${parsed.of} ${parsed.layer}`
     const known = found.get(key)
     const { of, layer: name } = parsed
@@ -81,7 +83,7 @@ const layersIn = (
     entry.tensors[parsed.side] = tensor
     found.set(key, entry)
   }
-  if (!found.size) throw new Damaged("it holds no tensor of an adapter")
+  if (!found.size) throw new Damaged(noTensor)
   return [...found.values()]
 }
 
@@ -124,7 +126,7 @@ const scalesOf = (path: string, metadata: ReadonlyMap<string, unknown>) => {
 /** A layer of the file whose shapes are checked, and whose values are still in it. */
 interface Placed {
   readonly of: Adapted
-  /** Those of the model, one after the other in the rows of `b`. */
+  /** Layers of the model, one after the other in the rows of `b`. */
   readonly layers: readonly LoraLayer[]
   readonly swapped: boolean
   readonly tensors: LowRankTensors
@@ -232,6 +234,27 @@ export const withLoraFile = <A>(
           return pairs
         },
       })
+    })
+  } finally {
+    source.close()
+  }
+}
+
+/**
+ * Memory that a LoRA will take: each of its matrices is kept, or the model is not opened. Which
+ * layers the model has is known only once its graph is built. Throws `ModelFileError`.
+ */
+export const loraBytes = (path: string): number => {
+  const source = openSafetensors(weightsIn(path))
+  try {
+    return explaining(source.path, () => {
+      scalesOf(path, source.header.metadata)("denoiser")
+      const sizes = [...source.names()].map((name) => {
+        const { rows, columns } = source.tensor(name)
+        return parsedName(name).side === "alpha" ? 0 : rows * columns
+      })
+      if (!sizes.length) throw new Damaged(noTensor)
+      return sizes.reduce((sum, size) => sum + size, 0) * Float32Array.BYTES_PER_ELEMENT
     })
   } finally {
     source.close()

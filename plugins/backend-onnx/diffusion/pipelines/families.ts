@@ -4,7 +4,7 @@ import { openPipelineFolder } from "../folder/pipeline-folder.ts"
 import type { OpenImageModel } from "../model.ts"
 import { openFlux } from "./flux.ts"
 import { openFlux2 } from "./flux2.ts"
-import { openIris } from "./iris.ts"
+import { openIris, textEncoderId } from "./iris.ts"
 import { openSd3 } from "./sd3.ts"
 import { openStableDiffusion } from "./stable-diffusion.ts"
 
@@ -13,6 +13,8 @@ export interface ImageFamily {
   readonly open: OpenImageModel
   /** Whether it takes pictures beside the prompt. */
   readonly edits: boolean
+  /** Ids of adapters that are parts of the model, and no LoRAs. */
+  readonly parts?: readonly string[]
 }
 
 /** By the `_class_name` of model_index.json. */
@@ -22,7 +24,7 @@ const families: Readonly<Record<string, ImageFamily>> = {
   StableDiffusion3Pipeline: { open: openSd3, edits: true },
   FluxPipeline: { open: openFlux, edits: true },
   FluxKontextPipeline: { open: openFlux, edits: true },
-  IrisPipeline: { open: openIris, edits: true },
+  IrisPipeline: { open: openIris, edits: true, parts: [textEncoderId] },
   Flux2KleinPipeline: { open: openFlux2, edits: true },
 }
 
