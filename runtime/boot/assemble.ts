@@ -19,14 +19,7 @@ import { orderPlugins } from "./dependency-order.ts"
 import { type Kernel, kernelTokens, makeKernel, type Purpose } from "./kernel.ts"
 import { loadPlugins, type NamedPlugin } from "./load-plugins.ts"
 import { withOptions } from "./model-options.ts"
-import {
-  checkModels,
-  checkPrices,
-  configuredModels,
-  originOf,
-  type PlacedModel,
-  toEntry,
-} from "./models.ts"
+import { checkModels, configuredModels, originOf, type PlacedModel, toEntry } from "./models.ts"
 import { type Offered, withOffers } from "./offered-models.ts"
 import { type MissingProvider, withFixes } from "./suggest-plugins.ts"
 
@@ -185,7 +178,7 @@ const createPlugins = (
     const offered = yield* Effect.forEach(sorted.filter(bringsModels), create)
     const { values, problems } = withOffers(configuredModels(config), offered)
     const { values: models, problems: wrong } = withOptions(values, sorted, config.fromEnvironment)
-    yield* stopOn(config, [...problems, ...wrong, ...checkPrices(models)])
+    yield* stopOn(config, [...problems, ...wrong])
     const catalogue = resolve(kernel.container, Tokens.catalogue)
     for (const { model } of models) catalogue.add(toEntry(model))
     for (const named of sorted) if (!plugins.has(named.key)) yield* create(named)
@@ -228,7 +221,6 @@ export const assemble = (config: LoadedConfig, purpose: Purpose, log: Log) =>
       ...loaded.problems,
       ...problems,
       ...(loaded.problems.length > 0 ? [] : wiring),
-      ...checkPrices(configuredModels(config)),
     ])
     const lock = yield* Effect.try({
       try: () => openSourceLock(join(dirname(config.file), lockFileName)),

@@ -112,22 +112,6 @@ const checkModel = (
   ]
 }
 
-/** Runs before an entry is made, which throws on invalid prices. */
-export const checkPrices = (models: readonly PlacedModel[]): readonly Problem[] =>
-  models.flatMap((placed) => {
-    try {
-      parsePrice(placed.model.price)
-      return []
-    } catch (cause) {
-      return [
-        {
-          ...problemOf(placed, ["price"], (cause as Error).message),
-          fix: "write amounts in rupiah with at most 6 decimals.",
-        },
-      ]
-    }
-  })
-
 const checkLimits = (placed: PlacedModel): readonly Problem[] => {
   const { id, task, limits } = placed.model
   return task === "chat" && limits.maxOutputTokens === 0

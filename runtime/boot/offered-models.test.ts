@@ -117,7 +117,11 @@ it.each([
   [{ windwo: 1 }, /its model 'x', windwo: unknown key 'windwo'/],
   [{ task: "sing" }, /its model 'x', task: expected "chat"/],
   [{ id: undefined }, /its model number 1, id: 'id' is missing/],
-  [{ price: { input: 0.123456789 } }, /its model 'x', price: "0\.123456789" is no plain decimal/],
+  [
+    { price: { input: 0.123456789 } },
+    /its model 'x', price\.input: must have at most 6 decimals.*\n.*in the plugin/,
+  ],
+  [{ price: { image: 1e-7 } }, /its model 'x', price\.image: must have at most 6 decimals/],
   [{ sources: [{ url: "ftp://x" }] }, /its model 'x', sources\[0\]\.url: this is no source/],
   [{ backend: "nope" }, /its model 'x', backend: no plugin here provides the backend 'nope'/],
   [
@@ -139,6 +143,10 @@ it.each([
     /plugins\S*rakit-model-s\/plugin\.ts\S*\.price\.inptu: unknown key 'inptu'/,
   ],
   ['{ id: "a b" }', /plugins\S*rakit-model-s\/plugin\.ts\S*\.id: must be 1 to/],
+  [
+    "{ price: { output: 0.1234567 } }",
+    /plugins\S*rakit-model-s\/plugin\.ts\S*\.price\.output: must have at most 6 decimals/,
+  ],
   ["{ price: { input: -1 } }", /plugins\S*rakit-model-s\/plugin\.ts\S*\.price\.input: expected/],
 ])("refuses the settings %s of a package at their line, once", async (settings, message) => {
   writePackage("rakit-model-s", [offer("s"), offer("s-small")])

@@ -5,7 +5,14 @@ import { OtelConfig } from "./otel-schema.ts"
 import { ServerConfig } from "./server-schema.ts"
 
 const strings = Schema.Array(Schema.String)
-const rupiah = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }))
+// what is out of the range is said to be that alone
+const hasFewDecimals = Schema.makeFilter(
+  (idr: number) =>
+    idr < 0 || /^\d+(\.\d{1,6})?$/.test(String(idr)) || "must have at most 6 decimals",
+)
+const rupiah = Schema.Finite.check(hasFewDecimals).check(
+  Schema.isBetween({ minimum: 0, maximum: 1e12 }),
+)
 const tokens = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 }))
 
 export const SourceConfig = Schema.Struct({
