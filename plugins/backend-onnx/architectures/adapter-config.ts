@@ -6,6 +6,9 @@ import { isOn, objectAt } from "./folder-json.ts"
 
 export const peftConfigFile = "adapter_config.json"
 
+/** What to name in place of an adapter that can't be run. */
+export const otherAdapter = "Name an adapter of a form that this backend's README lists"
+
 /** Whether a key asks for nothing: null, false, an empty list, object or text. */
 const isIdle = (value: unknown): boolean =>
   value === undefined ||
@@ -125,5 +128,6 @@ export const scalesIn = (
 /** The same of the folder of a LoRA. Throws `ModelFileError`. */
 export const peftScales = (folder: string): ((stem: string, rank: number) => number) => {
   const json = readJson(folder, peftConfigFile)
-  return explaining(join(folder, peftConfigFile), () => scalesIn(json, peftConfigFile))
+  const path = join(folder, peftConfigFile)
+  return explaining(path, () => scalesIn(json, peftConfigFile), otherAdapter)
 }

@@ -8,7 +8,7 @@ import { halvesOrder } from "../weights/matrix.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import { openSafetensors } from "../weights/safetensors.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
-import { peftConfigFile, peftScales } from "./adapter-config.ts"
+import { otherAdapter, peftConfigFile, peftScales } from "./adapter-config.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
 import { layerMatrices, matricesIn, sizesOf } from "./decoder-weights.ts"
 import { findLowRank, type LowRank, type LowRankTensors, readLowRank } from "./low-rank.ts"
@@ -158,7 +158,7 @@ const fromFolder = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
     pairsAreNeighbours: false,
   }
   try {
-    return explaining(source.path, () => use(openPairs(source, format, config)))
+    return explaining(source.path, () => use(openPairs(source, format, config)), otherAdapter)
   } finally {
     source.close()
   }
@@ -196,13 +196,14 @@ const fromGguf = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
     pairsAreNeighbours: config.architecture === "smollm3" || ggufName(config) === "llama",
   }
   try {
-    return explaining(path, () => {
+    const opened = () => {
       checkGguf(metadata, config)
       // 0 stands for an absent one, as in llama.cpp
       const alpha = numberOr(metadata, "adapter.lora.alpha", 0)
       const scale = (_: string, rank: number) => (alpha === 0 ? 1 : alpha / rank)
       return use(openPairs(source, { ...format, scale }, config))
-    })
+    }
+    return explaining(path, opened, otherAdapter)
   } finally {
     source.close()
   }

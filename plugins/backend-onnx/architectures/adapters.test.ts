@@ -149,7 +149,11 @@ describe("refuses at load, by name", () => {
     ["what came after this backend", { use_new_idea: 3 }, /use_new_idea/],
     ["a model that was changed too", { init_lora_weights: "pissa_niter_4" }, /'pissa_niter_4'/],
     ["another rank than promised", { r: 8 }, /layers\.0\.\S+' has the rank 4, .* says 8/],
-    ["patterns that are expressions", { rank_pattern: { "(q|v)": 4 } }, /'\(q\|v\)'/],
+    [
+      "patterns that are expressions",
+      { rank_pattern: { "(q|v)": 4 } },
+      /'\(q\|v\)'\. Name an adapter of/,
+    ],
     ["ranks that are no map", { rank_pattern: [3] }, /: 'rank_pattern' is not an object/],
     ["alphas that are no map", { alpha_pattern: 5 }, /: 'alpha_pattern' is not an object/],
     ["an alpha that is a text", { lora_alpha: "16" }, /: 'lora_alpha' is not a number/],
@@ -202,7 +206,9 @@ describe("refuses at load, by name", () => {
             n.replace(/ffn_(gate|down)/, (_, p) => `ffn_${p === "gate" ? "down" : "gate"}`),
         }),
       ),
-    ).rejects.toThrow(/'blk\.\d\.ffn_\w+\.weight\.lora_[ab]' is 4 x \d+, .* asks for 4 x \d+/)
+    ).rejects.toThrow(
+      /'blk\.\d\.ffn_\w+\.weight\.lora_[ab]' is 4 x \d+, .*model asks for 4 x \d+\. Name an adapter that/,
+    )
     await expect(open(gguf("arch.gguf", { ...sizes, architecture: "qwen2" }))).rejects.toThrow(
       /made for the architecture 'qwen2', and the model is a llama/,
     )

@@ -39,6 +39,21 @@ export interface LowRankTensors {
   readonly factor: number
 }
 
+/** Refuses a tensor of another shape, which mostly is one of an adapter of another model. */
+const found = (
+  source: TensorSource,
+  name: string,
+  shape: { readonly rows: number; readonly columns: number },
+): Matrix => {
+  const { rows, columns } = source.tensor(name)
+  if (rows !== shape.rows || columns !== shape.columns)
+    throw new Unsupported(
+      `the tensor '${name}' is ${rows} x ${columns}, and the model asks for ${shape.rows} x ${shape.columns}`,
+      "Name an adapter that was trained on this model",
+    )
+  return matrixOf(source, name, shape)
+}
+
 /**
  * Finds the two tensors of a LoRA (Hu et al., arXiv 2106.09685) for a matrix of this size, by the
  * file's header alone; `scale` is the factor of a pair of a rank. Throws `Damaged` and
@@ -58,8 +73,8 @@ export const findLowRank = (
     )
   return {
     rank,
-    a: matrixOf(source, names.a, { rows: rank, columns }),
-    b: matrixOf(source, names.b, { rows, columns: rank }),
+    a: found(source, names.a, { rows: rank, columns }),
+    b: found(source, names.b, { rows, columns: rank }),
     factor: scale(rank),
   }
 }

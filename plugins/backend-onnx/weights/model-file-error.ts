@@ -12,9 +12,11 @@ export class Damaged extends Error {
   }
 }
 
+const otherModel = "Name a model that this backend's README lists"
+
 /** The file is sound, but this backend can't run it. */
 export class Unsupported extends Damaged {
-  constructor(message: string, remedy = "Name a model that this backend's README lists") {
+  constructor(message: string, remedy = otherModel) {
     super(message, remedy)
   }
 }
@@ -34,11 +36,13 @@ export class ModelFileError extends Error {
   }
 }
 
-/** Runs `part` and adds the file's name to what it throws. */
-export const explaining = <A>(path: string, part: () => A): A => {
+/** Runs `part` and adds the file's name to what it throws. `other`: what else to name. */
+export const explaining = <A>(path: string, part: () => A, other = otherModel): A => {
   try {
     return part()
   } catch (cause) {
-    throw cause instanceof Damaged ? new ModelFileError(path, cause.message, cause.remedy) : cause
+    if (!(cause instanceof Damaged)) throw cause
+    const remedy = cause.remedy === otherModel ? other : cause.remedy
+    throw new ModelFileError(path, cause.message, remedy)
   }
 }

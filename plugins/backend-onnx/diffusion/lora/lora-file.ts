@@ -1,6 +1,11 @@
 import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { peftConfigFile, peftScales, scalesIn } from "../../architectures/adapter-config.ts"
+import {
+  otherAdapter,
+  peftConfigFile,
+  peftScales,
+  scalesIn,
+} from "../../architectures/adapter-config.ts"
 import {
   findLowRank,
   type LowRank,
@@ -22,6 +27,8 @@ export interface LoraPair extends LowRank {
 
 /** The layers that take LoRAs, by the part that they are in. */
 export type LoraLayers = ReadonlyMap<Adapted, readonly LoraLayer[]>
+
+type Weights = ReturnType<typeof openSafetensors>
 
 /** Names of files in a folder, as PEFT and diffusers write them. */
 const weightFiles = ["adapter_model.safetensors", "pytorch_lora_weights.safetensors"]
@@ -183,11 +190,7 @@ const weightsIn = (path: string): string => {
   return join(path, name)
 }
 
-const placedIn = (
-  path: string,
-  source: ReturnType<typeof openSafetensors>,
-  layers: LoraLayers,
-): readonly Placed[] => {
+const placedIn = (path: string, source: Weights, layers: LoraLayers): readonly Placed[] => {
   const names = new Map([...layers].map(([of, all]) => [of, namesOf(all)] as const))
   const scales = scalesOf(path, source.header.metadata)
   const sizes = new Map([...layers].map(([of, all]) => [of, sizesOf(all)] as const))
@@ -210,56 +213,48 @@ export interface OpenLora {
   pairs(): ReadonlyMap<Adapted, readonly LoraPair[]>
 }
 
-/**
- * Opens a LoRA of an image model, as long as `use` runs: a safetensors file with the names of
- * kohya's scripts (https://github.com/kohya-ss/sd-scripts), of diffusers or PEFT, or the folder of
- * one. Throws `ModelFileError`, which names the layer that doesn't fit. Blocks the thread: for
- * workers only.
- */
-export const withLoraFile = <A>(
-  path: string,
-  layers: LoraLayers,
-  use: (lora: OpenLora) => A,
-): A => {
+const withWeights = <A>(path: string, use: (source: Weights) => A): A => {
   const source = openSafetensors(weightsIn(path))
   try {
-    return explaining(source.path, () => {
-      const found = placedIn(path, source, layers)
-      return use({
-        bytes: found.reduce((sum, one) => sum + bytesOf(one), 0),
-        pairs: () => {
-          const pairs = new Map<Adapted, readonly LoraPair[]>()
-          for (const one of found)
-            pairs.set(one.of, [...(pairs.get(one.of) ?? []), ...pairsOf(one)])
-          return pairs
-        },
-      })
-    })
+    return explaining(source.path, () => use(source), otherAdapter)
   } finally {
     source.close()
   }
 }
 
 /**
+ * Opens a LoRA of an image model, as long as `use` runs: a safetensors file with the names of
+ * kohya's scripts (https://github.com/kohya-ss/sd-scripts), of diffusers or PEFT, or the folder of
+ * one. Throws `ModelFileError`, which names the layer that doesn't fit. Blocks the thread: for
+ * workers only.
+ */
+export const withLoraFile = <A>(path: string, layers: LoraLayers, use: (lora: OpenLora) => A): A =>
+  withWeights(path, (source) => {
+    const found = placedIn(path, source, layers)
+    return use({
+      bytes: found.reduce((sum, one) => sum + bytesOf(one), 0),
+      pairs: () => {
+        const pairs = new Map<Adapted, readonly LoraPair[]>()
+        for (const one of found) pairs.set(one.of, [...(pairs.get(one.of) ?? []), ...pairsOf(one)])
+        return pairs
+      },
+    })
+  })
+
+/**
  * Memory that a LoRA will take: each of its matrices is kept, or the model is not opened. Which
  * layers the model has is known only once its graph is built. Throws `ModelFileError`.
  */
-export const loraBytes = (path: string): number => {
-  const source = openSafetensors(weightsIn(path))
-  try {
-    return explaining(source.path, () => {
-      scalesOf(path, source.header.metadata)("denoiser")
-      const sizes = [...source.names()].map((name) => {
-        const { rows, columns } = source.tensor(name)
-        return parsedName(name).side === "alpha" ? 0 : rows * columns
-      })
-      if (!sizes.length) throw new Damaged(noTensor)
-      return sizes.reduce((sum, size) => sum + size, 0) * Float32Array.BYTES_PER_ELEMENT
+export const loraBytes = (path: string): number =>
+  withWeights(path, (source) => {
+    scalesOf(path, source.header.metadata)("denoiser")
+    const sizes = [...source.names()].map((name) => {
+      const { rows, columns } = source.tensor(name)
+      return parsedName(name).side === "alpha" ? 0 : rows * columns
     })
-  } finally {
-    source.close()
-  }
-}
+    if (!sizes.length) throw new Damaged(noTensor)
+    return sizes.reduce((sum, size) => sum + size, 0) * Float32Array.BYTES_PER_ELEMENT
+  })
 
 const sizesOf = (layers: readonly LoraLayer[]): ReadonlyMap<string, LoraLayer> =>
   new Map(layers.map((layer) => [layer.name, layer]))

@@ -233,7 +233,7 @@ describe("what doesn't fit is refused when the model opens", () => {
         ...down("lora_unet_mid_block_attentions_0_proj_in", 2, 320),
         ...up("lora_unet_mid_block_attentions_0_proj_in", 320, 2),
       },
-      "the tensor 'lora_unet_mid_block_attentions_0_proj_in.lora_down.weight' is 2 x 320, its configuration asks for 2 x 16",
+      "the tensor 'lora_unet_mid_block_attentions_0_proj_in.lora_down.weight' is 2 x 320, and the model asks for 2 x 16. Name an adapter that was trained on this model",
     ],
     [
       "half a layer",
