@@ -161,9 +161,23 @@ const refuseAdapters = (placed: PlacedModel): readonly Problem[] => {
   ]
 }
 
+/** An embedding model's adapter is the tower by which it takes images, which no text needs. */
+const refuseIdleTower = (placed: PlacedModel): readonly Problem[] => {
+  const { id, task, adapters, modalities } = placed.model
+  if (task !== "embed" || adapters.length === 0 || modalities.includes("image")) return []
+  const message = `the adapter of an embedding model is the vision tower by which it takes images, and '${id}' takes ${modalities.join(", ")}`
+  return [
+    {
+      ...problemOf(placed, ["adapters", 0], message),
+      fix: "add image to its modalities, or remove the adapter; a LoRA is for chat and image models.",
+    },
+  ]
+}
+
 const checkAdapters = (placed: PlacedModel, models: readonly PlacedModel[]): readonly Problem[] => {
   const { id, task, adapters } = placed.model
   if (task === "rerank" || task === "transcribe") return refuseAdapters(placed)
+  const idle = refuseIdleTower(placed)
   return adapters.flatMap((adapter, at) => {
     const path = ["adapters", at]
     const name = adapterName(id, adapter)
@@ -173,6 +187,7 @@ const checkAdapters = (placed: PlacedModel, models: readonly PlacedModel[]): rea
       ? `the name '${name}' is given to an adapter by ${placeOf(placed, adapter.id)} and to a model by ${placeOf(other)}`
       : `the name '${name}' is given twice`
     return [
+      ...(at === 0 ? idle : []),
       ...(adapter.id === noAdapter
         ? [
             {

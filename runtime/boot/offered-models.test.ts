@@ -265,6 +265,9 @@ it("refuses adapters of models for other tasks, and names that are given twice",
   await expect(refused(offer("own", { task: "embed", adapters: [legal, legal] }))).rejects.toThrow(
     /adapters\[1\]\.id: the name 'own:legal' is given twice/,
   )
+  await expect(refused(offer("own", { task: "embed", adapters: [legal] }))).rejects.toThrow(
+    /adapters\[0\]: the adapter of an embedding model is the vision tower .* and 'own' takes text\n/,
+  )
   await expect(refused(offer("own", { adapters: [legal, legal] }))).rejects.toThrow(
     /adapters\[1\]\.id: the name 'own:legal' is given twice/,
   )

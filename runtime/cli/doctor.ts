@@ -64,7 +64,9 @@ const indent = 26
 const linesOf = ({ name, state, detail, fix }: Finding, isColoured: boolean): string => {
   const [mark, colour] = marks[state]
   const shown = isColoured ? `\u001b[${colour}m${mark.padEnd(8)}\u001b[0m` : mark.padEnd(8)
-  const text = fix ? `${detail}. Fix: ${fix}` : detail
+  // errors of backends end with one
+  const sentence = detail.replace(/\.$/, "")
+  const text = fix ? `${sentence}. Fix: ${fix}` : detail
   const [first = "", ...rest] = wrapped(text, columns - indent)
   return [`${shown} ${name.padEnd(16)} ${first}`, ...rest.map((line) => " ".repeat(indent) + line)]
     .map((line) => `${line}\n`)
