@@ -1,5 +1,8 @@
-import { expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
+import { startFileServer } from "../../../testing/files-server.ts"
+import { readDocument } from "./download/web.ts"
 import { networkFailure } from "./failure.ts"
+import { setUp } from "./testing/fixture.ts"
 
 const thrown = (code: string) =>
   new TypeError("fetch failed", { cause: Object.assign(new Error(`what ${code} says`), { code }) })
@@ -26,4 +29,33 @@ it("does not blame a proxy for anything else", () => {
     expect(networkFailure(thrown(code), "https://pypi.example/").message).not.toContain(
       "NODE_EXTRA_CA_CERTS",
     )
+})
+
+describe("a host that the hub redirects to", () => {
+  const { server: hub, context } = setUp()
+
+  /** What a pull says of the hub's file, which is to be had at an address elsewhere. */
+  const failureAt = async (location: string) => {
+    hub().handle("/file", (_, response) => response.writeHead(302, { location }).end())
+    const request = { url: `${hub().url}/file`, headers: { authorization: "Bearer secret" } }
+    const error = await readDocument(context(), request, AbortSignal.timeout(10_000)).catch(String)
+    return String(error)
+  }
+
+  it("is named by its status, without its signed query", async () => {
+    const cdn = await startFileServer()
+    cdn.handle("/blob?signature=hidden", (_, response) => response.writeHead(403).end())
+    expect(await failureAt(`${cdn.url}/blob?signature=hidden`)).toBe(
+      `SourceFailed: ${cdn.url}/blob answered 403`,
+    )
+    await cdn.close()
+  })
+
+  it("is named where a firewall lets nobody through to it", async () => {
+    const cdn = await startFileServer()
+    await cdn.close()
+    expect(await failureAt(`${cdn.url}/blob?signature=hidden`)).toBe(
+      `SourceFailed: ${new URL(cdn.url).host} refused the connection`,
+    )
+  })
 })

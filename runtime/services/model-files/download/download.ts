@@ -133,7 +133,7 @@ const attempt = async (options: DownloadOptions, part: PartFile): Promise<void> 
     else if (response.status === 416 && part.bytes() > 0) {
       if (contentRange(response).total === part.bytes()) return
       await startAgain(part, file.url, "the file on the server became shorter")
-    } else if (response.status !== 206) throw statusFailure(response, file.url)
+    } else if (response.status !== 206) throw statusFailure(response, reply.url)
     else if (!continues(response, part))
       await startAgain(part, file.url, "the server did not continue where it was asked to")
     await append(options, part, reply)

@@ -11,6 +11,8 @@ export interface WebRequest {
 
 export interface WebReply {
   readonly response: Response
+  /** Where redirects led to: whose status it is. */
+  readonly url: string
   /** Leaving the loop early ends the connection. Fails when nothing arrived for `stallMs`. */
   readonly chunks: AsyncIterable<Uint8Array>
   close(): void
@@ -72,13 +74,16 @@ const firstHop = ({ url: address, headers }: WebRequest) => {
   return { url, headers: all }
 }
 
+/** `entered` gets the address of each request before it is sent. */
 const follow = async (
   context: PullContext,
   request: WebRequest,
   signal: AbortSignal,
+  entered: (url: string) => void,
 ): Promise<Response> => {
   let { url, headers } = firstHop(request)
   for (let hop = 0; hop <= maxRedirects; hop += 1) {
+    entered(url.href)
     const response = await context.fetch(url.href, { headers, redirect: "manual", signal })
     const target = redirectTarget(response, url)
     if (target === undefined) return response
@@ -105,11 +110,13 @@ export const openWeb = async (
   const watch = makeStallWatch(context.timing.stallMs)
   const closing = new AbortController()
   const signal = AbortSignal.any([outer, watch.signal, closing.signal])
+  // a firewall may allow the hub, and not the host that it redirects to
+  let at = request.url
   const failure = (error: unknown): unknown => {
     watch.end()
     return outer.aborted
       ? outer.reason
-      : networkFailure(watch.signal.aborted ? watch.signal.reason : error, request.url)
+      : networkFailure(watch.signal.aborted ? watch.signal.reason : error, at)
   }
   const read = async function* (response: Response): AsyncGenerator<Uint8Array> {
     try {
@@ -129,9 +136,11 @@ export const openWeb = async (
     closing.abort()
   }
   try {
-    const response = await follow(context, request, signal)
+    const response = await follow(context, request, signal, (url) => {
+      at = url
+    })
     watch.touch()
-    return { response, chunks: read(response), close }
+    return { response, url: at, chunks: read(response), close }
   } catch (error) {
     throw failure(error)
   }
@@ -215,7 +224,7 @@ export const readDocument = (
       try {
         const { status, headers } = reply.response
         if (status !== 200 && !allowed.includes(status))
-          throw statusFailure(reply.response, request.url)
+          throw statusFailure(reply.response, reply.url)
         const parts: Uint8Array[] = []
         let bytes = 0
         for await (const chunk of reply.chunks) {
