@@ -40,6 +40,11 @@ export interface LockedSource {
 export interface SourceLock {
   readonly file: string
   find(url: string): LockedSource | undefined
+  /**
+   * Adds it where the file has nothing of this URL, and returns what the file has then: another
+   * process may have been first. Throws when the file can't be written.
+   */
+  add(model: ModelId, source: LockedSource): LockedSource
   /** Replaces what it has of this URL. Throws when the file can't be written. */
   keep(model: ModelId, source: LockedSource): void
 }

@@ -92,20 +92,25 @@ const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void 
   )
 }
 
-/** Writes what an unpinned source has into the lock file, once. */
+/**
+ * Writes what an unpinned source has into the lock file, once. Returns false where another pull was
+ * first, at whose time the source had something else.
+ */
 const keepLocked = async (
   { context }: PullDeps,
   model: ModelId,
   source: ModelSource,
-): Promise<void> => {
+): Promise<boolean> => {
   const { lock, log } = context
-  if (!lock || !isLockable(source) || findLocked(context, source)) return
+  if (!lock || !isLockable(source) || findLocked(context, source)) return true
   const parsed = parseSource(source)
   const pin = "artifact" in parsed && (await readPin(context.modelsDir, parsed.artifact))
-  if (!pin) return
+  if (!pin) return true
   const { sha256, commit } = pin
+  const found = { url: source.url, sha256, commit }
   try {
-    lock.keep(model, { url: source.url, sha256, commit })
+    if (context.isRenewal) lock.keep(model, found)
+    else if (lock.add(model, found).sha256 !== sha256) return false
     log.info("model.source_locked", "the lock file has what this model source is", {
       ...{ model, source: source.url, sha256, commit, file: lock.file },
     })
@@ -115,6 +120,7 @@ const keepLocked = async (
       reason: error instanceof Error ? error.message : String(error),
     })
   }
+  return true
 }
 
 /** A source that is pinned by the lock file, and has or is something else now. */
@@ -190,15 +196,14 @@ export const pull = async (
   const found = context.isRenewal ? undefined : await findFirst(context, sources, signal)
   if (found) {
     warnUnpinned(deps, found.source)
-    await keepLocked(deps, model, found.source)
-    return found.path
+    if (await keepLocked(deps, model, found.source)) return found.path
   }
   const reasons: string[] = []
   for (const source of sources) {
+    const asPinned = () => pullOne(deps, model, asLocked(context, source), onProgress, signal)
     try {
-      const path = await pullOne(deps, model, asLocked(context, source), onProgress, signal)
-      await keepLocked(deps, model, source)
-      return path
+      const path = await asPinned()
+      return (await keepLocked(deps, model, source)) ? path : await asPinned()
     } catch (error) {
       if (signal.aborted) throw error
       const reason = reasonOf(context, source, error)

@@ -1,9 +1,18 @@
 import { randomBytes } from "node:crypto"
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
+import {
+  closeSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs"
 import { Result, Schema } from "effect"
 import { parse, stringify } from "yaml"
+import type { ModelId } from "../../../../core/services/ids.ts"
 import type { LockedSource, SourceLock } from "../context.ts"
-import { isMissing } from "../system-error.ts"
+import { isMissing, isSystemError } from "../system-error.ts"
 
 /** Beside the config file. */
 export const lockFileName = "models.lock.yaml"
@@ -63,33 +72,77 @@ const withSource = (models: Models, model: string, source: Models[string][number
   return own.some(isSame) ? replaced : { ...replaced, [model]: [...own, source] }
 }
 
+const sleeping = new Int32Array(new SharedArrayBuffer(4))
+const turnMs = 10
+// a change takes milliseconds: who holds it for so long has died
+const staleMs = 10_000
+
+const isStale = (path: string): boolean => {
+  const made = statSync(path, { throwIfNoEntry: false })
+  return made !== undefined && Date.now() - made.mtimeMs > staleMs
+}
+
+/** Processes that pull at the same time change the file in turn, or one's entry would be lost. */
+const inTurn = <A>(file: string, change: () => A): A => {
+  const turn = `${file}.lock`
+  for (;;)
+    try {
+      closeSync(openSync(turn, "wx"))
+      break
+    } catch (error) {
+      if (!isSystemError(error) || error.code !== "EEXIST") throw error
+      if (isStale(turn)) rmSync(turn, { force: true })
+      else Atomics.wait(sleeping, 0, 0, turnMs)
+    }
+  try {
+    return change()
+  } finally {
+    rmSync(turn, { force: true })
+  }
+}
+
+const writeModels = (file: string, models: Models): void => {
+  // containers that share the folder may have the same pid
+  const next = `${file}.${randomBytes(6).toString("hex")}.new`
+  const text = heading + stringify({ models }, { aliasDuplicateObjects: false })
+  try {
+    // the rename must not reach the disk before the text: an empty lock file refuses the start
+    writeFileSync(next, text, { flush: true })
+    renameSync(next, file)
+  } catch (error) {
+    rmSync(next, { force: true })
+    throw error
+  }
+}
+
+const findIn = (models: Models, url: string): LockedSource | undefined =>
+  Object.values(models)
+    .flat()
+    .find((one) => one.url === url)
+
 /** Reads the lock file; a missing one is empty. Throws when there is something else. */
 export const openSourceLock = (file: string): SourceLock => {
   let models = readModels(file)
+  const write = (model: ModelId, { url, commit, sha256 }: LockedSource) => {
+    models = withSource(models, model, { url, ...(commit !== undefined && { commit }), sha256 })
+    writeModels(file, models)
+  }
+  /** After what another process may have added. */
+  const change = <A>(work: () => A): A =>
+    inTurn(file, () => {
+      models = readModels(file)
+      return work()
+    })
   return {
     file,
-    find: (url) =>
-      Object.values(models)
-        .flat()
-        .find((one) => one.url === url),
-    keep: (model, { url, commit, sha256 }: LockedSource) => {
-      // another process may have added to it
-      models = withSource(readModels(file), model, {
-        url,
-        ...(commit !== undefined && { commit }),
-        sha256,
-      })
-      // containers that share the folder may have the same pid
-      const next = `${file}.${randomBytes(6).toString("hex")}.new`
-      const text = heading + stringify({ models }, { aliasDuplicateObjects: false })
-      try {
-        // the rename must not reach the disk before the text: an empty lock file refuses the start
-        writeFileSync(next, text, { flush: true })
-        renameSync(next, file)
-      } catch (error) {
-        rmSync(next, { force: true })
-        throw error
-      }
-    },
+    find: (url) => findIn(models, url),
+    add: (model, source) =>
+      change(() => {
+        const known = findIn(models, source.url)
+        if (known !== undefined && known.sha256 !== source.sha256) return known
+        write(model, known ?? source)
+        return known ?? source
+      }),
+    keep: (model, source) => change(() => write(model, source)),
   }
 }
