@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, expect, test } from "vitest"
+import type { Json } from "../../core/json.ts"
 import type { TaskName } from "../../core/ports/model.ts"
 import { fixtureFolder } from "./testing/fixtures.ts"
 import { writeGguf } from "./testing/gguf-writer.ts"
@@ -127,4 +128,19 @@ test("LoRAs that take more memory than they may are refused by their headers, as
   expect(message).toMatch(/legal: with it the adapters of the model can take 1 MB, the most is 0/)
   const failure = await fixture.failure("chat", path, { adapters })
   expect(failure.message).toContain(message)
+})
+
+test("two graphs, one for prompts, have half of the memory of LoRAs each", async () => {
+  // the LoRA's tiles take more than 64 KB, and less than 128
+  const fixture = openBackend({ adapterMemoryMb: 1 / 8 })
+  opened.push(fixture)
+  const adapters = [{ id: "legal", path: fixtureFolder("llama-adapters/legal") }]
+  const described = (options: Json) =>
+    fixture.backend.describe!({
+      ...{ id: "m", task: "chat", path: fixtureFolder("llama"), adapters, contextTokens: 9 },
+      options,
+    })
+  expect(await Effect.runPromise(described({}))).toMatchObject({ modalities: ["text"] })
+  const failure = Effect.flip(described({ promptPrecision: "int8-channel" }))
+  expect((await Effect.runPromise(failure)).message).toMatch(/Raise adapterMemoryMb/)
 })
