@@ -77,6 +77,22 @@ describe("values are written as Python writes them", () => {
   })
 })
 
+// each is true in transformers 5.24
+test.each([
+  "1 == 1.0 and true == 1 and none == none and '' == ''",
+  "'1' != 1 and '' != false and 0 != '' and none != false and missing != none",
+  "[1, {'a': 'b'}] == [1.0, {'a': 'b'}] and [1] != [1, 2] and {'a': 1} != {'a': 2}",
+  "{'a': 1} != {'b': 1} and {} != [] and {} == {} and missing == gone",
+  "1.0 in [none, 1] and none in [none] and '1' not in [1] and {'a': 1} in [{'a': 1}]",
+  "'a' in {'a': 1} and 1 not in {'a': 1} and 'b' in 'abc' and 'x' not in missing",
+])("%s", (condition) => {
+  expect(renderedOf(`{{ ${condition} }}`)).toBe("True")
+})
+
+test("what can't be looked for is refused", () => {
+  expect(() => renderedOf("{{ 1 in 'abc' }}")).toThrow(/can't be looked for in a StringValue/)
+})
+
 test("a plus keeps the white space that blocks alone on a line take along", () => {
   const loop =
     "{%- for k in x %}\n    {%+ if true %}a{% endif +%}\n  {{ k }}\n  b\n{% endfor %}\nend"

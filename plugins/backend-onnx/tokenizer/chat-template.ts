@@ -1,4 +1,5 @@
 import { Environment, Interpreter, parse, Template, tokenize } from "@huggingface/jinja"
+import { pythonOperators } from "./python-operators.ts"
 import {
   functionValue,
   pythonJson,
@@ -65,6 +66,12 @@ const valueFunctions: Readonly<
   "py.text": (value) => textValue(pythonText(value!)),
   "py.texts": (value) => pythonTexts(value!),
   "py.json": (...args) => pythonJson(args),
+  ...Object.fromEntries(
+    Object.entries(pythonOperators).map(([name, operator]) => [
+      `py.${name}`,
+      (...[left, right]: readonly TemplateValue[]) => operator(left!, right!),
+    ]),
+  ),
 }
 
 // nodes of the library's own class, among which it looks for the arguments of macros
@@ -88,7 +95,7 @@ const withStripping = (node: Node): Node => {
   return Object.hasOwn(ends, method) ? call(`str.${method}`, [callee.object, ...args]) : node
 }
 
-/** Filters that write values, and what joins texts. */
+/** Filters that write values, and the one that joins them. */
 const withPythonTexts = (node: Node): Node => {
   const filter = node.filter as (Node & { callee?: Node; args?: readonly unknown[] }) | undefined
   if (node.type === "FilterExpression" && filter) {
@@ -97,8 +104,14 @@ const withPythonTexts = (node: Node): Node => {
     if (name === "tojson") return call("py.json", [node.operand, ...(filter.args ?? [])])
     if (name === "join") node.operand = call("py.texts", [node.operand])
   }
-  if (node.type === "BinaryExpression" && (node.operator as Node).value === "~")
-    for (const side of ["left", "right"]) node[side] = call("py.text", [node[side]])
+  return node
+}
+
+const withPythonOperators = (node: Node): Node => {
+  if (node.type !== "BinaryExpression") return node
+  const name = String((node.operator as Node).value)
+  if (Object.hasOwn(pythonOperators, name)) return call(`py.${name}`, [node.left, node.right])
+  if (name === "~") for (const side of ["left", "right"]) node[side] = call("py.text", [node[side]])
   return node
 }
 
@@ -128,7 +141,7 @@ const rewritten = (node: unknown): unknown => {
     return new Map([...node].map(([key, value]) => [rewritten(key), rewritten(value)]))
   const own = node as Node
   for (const [key, child] of Object.entries(own)) own[key] = rewritten(child)
-  return withPrinting(withPythonTexts(withStripping(own)))
+  return withPrinting(withPythonOperators(withPythonTexts(withStripping(own))))
 }
 
 /** A `+` keeps the white space that blocks alone on a line take along; the library doesn't know it. */
@@ -138,8 +151,8 @@ const withKeptSpace = (source: string): string =>
 /**
  * A chat template, rendered as transformers does it, which the library doesn't wholly: it ignores
  * the characters that `strip`, `lstrip` and `rstrip` are given and takes all white space, which
- * changes the indentation of earlier answers (Qwen3, SmolLM3), prints values as JavaScript does, and
- * knows few directives of `strftime_now`, in the server's language.
+ * changes the indentation of earlier answers (Qwen3, SmolLM3), prints and compares values as
+ * JavaScript does, and knows few directives of `strftime_now`, in the server's language.
  */
 export class ChatTemplate extends Template {
   constructor(source: string) {
