@@ -204,6 +204,8 @@ const addUpkeep = (program: Command): void => {
   )
     .option("--jwks <file>", "also check the signature by these keys (/.well-known/jwks.json)")
     .option("--json", "print the result as JSON", false)
+    // 1 says that the answer is another one
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
     .action(async (receipt, request, file, { config = file, ...options }) =>
       (await import("./cli/replay.ts")).replay(receipt, request, config, options),
     )

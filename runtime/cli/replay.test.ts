@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, expect, it, vi } from "vitest"
+import { makeCli } from "../cli.ts"
 import { compared, replay } from "./replay.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "rakit-replay-"))
@@ -162,4 +163,18 @@ plugins: { billing-free: {}, identity-static: { keys: [] }, endpoint-chat: {} }`
   const [code, said] = await replayed(paid, asked, undefined, false, "empty.yaml")
   expect(code).toBe(2)
   expect(said).toMatch(message)
+})
+
+it.each([
+  [["receipt.json"], 2],
+  [["receipt.json", "request.json", "--jwk", "keys.json"], 2],
+  [["--help"], 0],
+])("does not say of %j by its exit code that an answer is another one", async (words, code) => {
+  for (const stream of [process.stdout, process.stderr])
+    vi.spyOn(stream, "write").mockImplementation(() => true)
+  const exit = vi.spyOn(process, "exit").mockImplementation((code) => {
+    throw new Error(`exit ${code}`)
+  })
+  await expect(makeCli().parseAsync(["replay", ...words], { from: "user" })).rejects.toThrow()
+  expect(exit.mock.calls[0]).toEqual([code])
 })
