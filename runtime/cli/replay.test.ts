@@ -151,6 +151,7 @@ it.each([
   [{ stream_options: {} }, /^stream_options: is only allowed when stream is true/],
   [{ audio: {} }, /^audio/],
   [{ seed: 6 }, /\nthe seed: 5 then, 6 now\nnot comparable\n$/],
+  [{ model: "m:legal" }, /empty\.yaml has no 'm:legal': There is no such model here/],
 ])("says of %j what the API does, and runs nothing", async (more, message) => {
   writeFileSync(
     join(folder, "empty.yaml"),

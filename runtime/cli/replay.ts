@@ -107,8 +107,8 @@ const replayer: Caller = {
   limits: defaultLimits,
 }
 
-const plainly = <A>(effect: Effect.Effect<A, { readonly message: string }>) =>
-  Effect.mapError(effect, ({ message }) => new Error(message))
+const plainly = <A>(effect: Effect.Effect<A, { readonly message: string }>, about = "") =>
+  Effect.mapError(effect, ({ message }) => new Error(about + message))
 
 /** What the API says of a wrong request, also of fields that a replay does not use. */
 const refuseWrong = ({ body, refuses }: Endpoint, request: Fields) =>
@@ -123,11 +123,14 @@ const run = (
   endpoint: Endpoint,
   { stream: _, stream_options: __, ...request }: Fields,
   seed: Json,
+  configFile: string,
 ) =>
   Effect.gen(function* () {
     const name = typeof request.model === "string" ? request.model : ""
     const entry = catalogue.entry(name)
     if (entry) yield* openModels([entry.id])
+    // the API's refusal names what there is, not what was asked for, which may be a LoRA of then
+    const about = entry ? "" : `${configFile} has no '${name}': `
     const { settlement } = yield* plainly(
       callPath.runUnsettled(endpoint, {
         caller: replayer,
@@ -136,6 +139,7 @@ const run = (
         priority: "batch",
         priceFactor: 1,
       }),
+      about,
     )
     return settlement.evidence ?? {}
   })
@@ -205,7 +209,7 @@ const report = (receipt: Receipt, request: Fields, configFile: string) =>
         ],
         ["seed"],
       )
-    return compared(evidence, yield* run(deployment, endpoint, request, evidence.seed))
+    return compared(evidence, yield* run(deployment, endpoint, request, evidence.seed, configFile))
   })
 
 /** Runs a call again by its receipt. Exits with 0 (equal), 1 (different) or 2 (not comparable). */
