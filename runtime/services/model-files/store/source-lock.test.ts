@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs"
-import { mkdtemp, readdir, rm, utimes } from "node:fs/promises"
+import { chmod, mkdtemp, readdir, rm, utimes } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Worker } from "node:worker_threads"
@@ -28,8 +28,6 @@ it("adds what nobody has added, and replaces it on request only", () => {
   expect(second.add(two, source("x", "b"))).toEqual(source("x"))
   expect(second.find(source("x").url)).toEqual(source("x"))
   expect(models()).toEqual({ one: [source("x")] })
-  expect(second.add(two, source("x"))).toEqual(source("x"))
-  expect(models()).toEqual({ one: [source("x")], two: [source("x")] })
   second.keep(two, source("x", "b"))
   expect(models()).toEqual({ one: [source("x", "b")], two: [source("x", "b")] })
 })
@@ -54,5 +52,16 @@ it("does not wait for a process that died, and leaves nothing beside the file", 
   const long = new Date(Date.now() - 60_000)
   await utimes(`${file()}.lock`, long, long)
   openSourceLock(file()).add(one, source("x"))
+  expect(await readdir(dir)).toEqual(["models.lock.yaml"])
+})
+
+it("replaces no file that is read-only, whatever its folder allows", async () => {
+  const lock = openSourceLock(file())
+  lock.add(one, source("x"))
+  await chmod(file(), 0o444)
+  expect(lock.add(one, source("x", "b"))).toEqual(source("x"))
+  for (const write of [lock.add, lock.keep])
+    expect(() => write(one, source("y"))).toThrow(/models\.lock\.yaml is read-only$/)
+  expect(models()).toEqual({ one: [source("x")] })
   expect(await readdir(dir)).toEqual(["models.lock.yaml"])
 })

@@ -115,6 +115,12 @@ const writeModels = (file: string, models: Models): void => {
   }
 }
 
+/** A rename asks the folder alone whether the file may be replaced. */
+const refuseReadOnly = (file: string): void => {
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (found !== undefined && (found.mode & 0o222) === 0) throw new Error(`${file} is read-only`)
+}
+
 const findIn = (models: Models, url: string): LockedSource | undefined =>
   Object.values(models)
     .flat()
@@ -128,21 +134,26 @@ export const openSourceLock = (file: string): SourceLock => {
     writeModels(file, models)
   }
   /** After what another process may have added. */
-  const change = <A>(work: () => A): A =>
-    inTurn(file, () => {
+  const change = <A>(work: () => A): A => {
+    refuseReadOnly(file)
+    return inTurn(file, () => {
       models = readModels(file)
       return work()
     })
+  }
   return {
     file,
     find: (url) => findIn(models, url),
-    add: (model, source) =>
-      change(() => {
-        const known = findIn(models, source.url)
-        if (known !== undefined && known.sha256 !== source.sha256) return known
-        write(model, known ?? source)
-        return known ?? source
-      }),
+    add: (model, source) => {
+      // what is there needs no right to write
+      models = readModels(file)
+      const known = () => findIn(models, source.url)
+      const added = () => {
+        write(model, source)
+        return source
+      }
+      return known() ?? change(() => known() ?? added())
+    },
     keep: (model, source) => change(() => write(model, source)),
   }
 }
