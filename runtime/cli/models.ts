@@ -86,10 +86,10 @@ const writeLock = (deployment: AssembledDeployment, entries: readonly ModelEntry
   Effect.gen(function* () {
     for (const { id, sources } of entries.flatMap(filesOf)) {
       const pinned = yield* deployment.modelFiles.pinned(sources)
-      yield* Effect.try({
-        try: () => {
+      yield* Effect.tryPromise({
+        try: async () => {
           const lock = openSourceLock(file)
-          for (const source of pinned) lock.keep(id, source)
+          for (const source of pinned) await lock.keep(id, source)
         },
         catch: (cause) => cause as Error,
       })

@@ -42,11 +42,11 @@ export interface SourceLock {
   find(url: string): LockedSource | undefined
   /**
    * Adds it where the file has nothing of this URL, and returns what the file has then: another
-   * process may have been first. Throws when the file can't be written.
+   * process may have been first. Rejects when the file can't be written.
    */
-  add(model: ModelId, source: LockedSource): LockedSource
-  /** Replaces what it has of this URL. Throws when the file can't be written. */
-  keep(model: ModelId, source: LockedSource): void
+  add(model: ModelId, source: LockedSource): Promise<LockedSource>
+  /** Replaces what it has of this URL. Rejects when the file can't be written. */
+  keep(model: ModelId, source: LockedSource): Promise<void>
 }
 
 /** What every step of a pull needs. */

@@ -109,8 +109,8 @@ const keepLocked = async (
   const { sha256, commit } = pin
   const found = { url: source.url, sha256, commit }
   try {
-    if (context.isRenewal) lock.keep(model, found)
-    else if (lock.add(model, found).sha256 !== sha256) return false
+    if (context.isRenewal) await lock.keep(model, found)
+    else if ((await lock.add(model, found)).sha256 !== sha256) return false
     log.info("model.source_locked", "the lock file has what this model source is", {
       ...{ model, source: source.url, sha256, commit, file: lock.file },
     })

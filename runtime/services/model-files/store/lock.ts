@@ -18,11 +18,11 @@ export interface FileLock {
 }
 
 export interface LockOptions {
-  readonly context: PullContext
+  readonly context: Pick<PullContext, "clock" | "timing">
   readonly path: string
-  readonly signal: AbortSignal
+  readonly signal?: AbortSignal
   /** Called at every check while another process holds it. */
-  readonly onWait: (holder: LockHolder | undefined) => void | Promise<void>
+  readonly onWait?: (holder: LockHolder | undefined) => void | Promise<void>
 }
 
 /** The lock file as it was read. */
@@ -143,7 +143,7 @@ const waitForLock = async (options: LockOptions, token: string): Promise<FileLoc
   const text = JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies LockHolder)
   let watched: { mtimeMs: number; sinceMs: number } | undefined
   for (;;) {
-    signal.throwIfAborted()
+    signal?.throwIfAborted()
     if (await create(path, text)) return holdLock(options, token, text)
     const state = await readLock(path)
     if (state === undefined) continue
@@ -152,8 +152,8 @@ const waitForLock = async (options: LockOptions, token: string): Promise<FileLoc
     if (watched?.mtimeMs !== state.mtimeMs) watched = { mtimeMs: state.mtimeMs, sinceMs: nowMs }
     if (isDead(state) || nowMs - watched.sinceMs > context.timing.staleMs) {
       if (await removeStale(path, state, context.timing.staleMs, nowMs)) continue
-    } else await onWait(state.holder)
-    await sleep(context.timing.pollMs, undefined, { signal })
+    } else await onWait?.(state.holder)
+    await sleep(context.timing.pollMs, undefined, signal && { signal })
   }
 }
 

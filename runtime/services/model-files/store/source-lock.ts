@@ -1,18 +1,12 @@
 import { randomBytes } from "node:crypto"
-import {
-  closeSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs"
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { Result, Schema } from "effect"
 import { parse, stringify } from "yaml"
+import { systemClock } from "../../../../core/services/clock.ts"
 import type { ModelId } from "../../../../core/services/ids.ts"
-import type { LockedSource, SourceLock } from "../context.ts"
-import { isMissing, isSystemError } from "../system-error.ts"
+import { defaultTiming, type LockedSource, type SourceLock } from "../context.ts"
+import { isMissing } from "../system-error.ts"
+import { acquireLock } from "./lock.ts"
 
 /** Beside the config file. */
 export const lockFileName = "models.lock.yaml"
@@ -72,35 +66,6 @@ const withSource = (models: Models, model: string, source: Models[string][number
   return own.some(isSame) ? replaced : { ...replaced, [model]: [...own, source] }
 }
 
-const sleeping = new Int32Array(new SharedArrayBuffer(4))
-const turnMs = 10
-// a change takes milliseconds: who holds it for so long has died
-const staleMs = 10_000
-
-const isStale = (path: string): boolean => {
-  const made = statSync(path, { throwIfNoEntry: false })
-  return made !== undefined && Date.now() - made.mtimeMs > staleMs
-}
-
-/** Processes that pull at the same time change the file in turn, or one's entry would be lost. */
-const inTurn = <A>(file: string, change: () => A): A => {
-  const turn = `${file}.lock`
-  for (;;)
-    try {
-      closeSync(openSync(turn, "wx"))
-      break
-    } catch (error) {
-      if (!isSystemError(error) || error.code !== "EEXIST") throw error
-      if (isStale(turn)) rmSync(turn, { force: true })
-      else Atomics.wait(sleeping, 0, 0, turnMs)
-    }
-  try {
-    return change()
-  } finally {
-    rmSync(turn, { force: true })
-  }
-}
-
 const writeModels = (file: string, models: Models): void => {
   // containers that share the folder may have the same pid
   const next = `${file}.${randomBytes(6).toString("hex")}.new`
@@ -127,24 +92,28 @@ const findIn = (models: Models, url: string): LockedSource | undefined =>
     .find((one) => one.url === url)
 
 /** Reads the lock file; a missing one is empty. Throws when there is something else. */
-export const openSourceLock = (file: string): SourceLock => {
+export const openSourceLock = (file: string, timing = defaultTiming): SourceLock => {
   let models = readModels(file)
   const write = (model: ModelId, { url, commit, sha256 }: LockedSource) => {
     models = withSource(models, model, { url, ...(commit !== undefined && { commit }), sha256 })
     writeModels(file, models)
   }
-  /** After what another process may have added. */
-  const change = <A>(work: () => A): A => {
+  /** Processes that pull at the same time change the file in turn, or one's entry would be lost. */
+  const change = async <A>(work: () => A): Promise<A> => {
     refuseReadOnly(file)
-    return inTurn(file, () => {
+    const context = { clock: systemClock, timing }
+    const turn = await acquireLock({ context, path: `${file}.lock` })
+    try {
       models = readModels(file)
       return work()
-    })
+    } finally {
+      await turn.release()
+    }
   }
   return {
     file,
     find: (url) => findIn(models, url),
-    add: (model, source) => {
+    add: async (model, source) => {
       // what is there needs no right to write
       models = readModels(file)
       const known = () => findIn(models, source.url)
