@@ -1,13 +1,30 @@
 import { join } from "node:path"
 import { countIn, type Metadata, numberIn, textIn } from "../weights/gguf-metadata.ts"
 import { readJson } from "../weights/json-file.ts"
-import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
+import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import { isOn, objectAt } from "./folder-json.ts"
 
 export const peftConfigFile = "adapter_config.json"
 
 /** What to name in place of an adapter that can't be run. */
 export const otherAdapter = "Name an adapter of a form that this backend's README lists"
+
+const megabyte = 2 ** 20
+
+/** Refuses the adapter with which those of a model take more bytes than there may be. */
+export const refuseBeyond = (
+  path: string,
+  takes: "take" | "can take",
+  bytes: number,
+  most: number,
+): void => {
+  if (bytes > most)
+    throw new ModelFileError(
+      path,
+      `with it the adapters of the model ${takes} ${Math.ceil(bytes / megabyte)} MB, the most is ${Math.floor(most / megabyte)}`,
+      "Raise adapterMemoryMb of backend-onnx, or remove adapters",
+    )
+}
 
 /** Whether a key asks for nothing: null, false, an empty list, object or text. */
 const isIdle = (value: unknown): boolean =>

@@ -1,3 +1,4 @@
+import { refuseBeyond } from "../architectures/adapter-config.ts"
 import { type PairShape, withAdapterFile } from "../architectures/adapter-file.ts"
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import { matricesIn, sizesOf } from "../architectures/decoder-weights.ts"
@@ -14,8 +15,6 @@ export interface AdapterSpec {
   readonly id: string
   readonly path: string
 }
-
-const megabyte = 2 ** 20
 
 /** Matrices of a layer that have one input. */
 const neighbours: readonly (readonly LayerMatrix[])[] = [
@@ -96,12 +95,6 @@ export const checkAdapterMemory = (
       return tileLayout(shapes, sizes).bytes
     })
     // each alone, and all of them side by side
-    const most = index > 0 ? 2 * bytes : bytes
-    if (most > maxBytes)
-      throw new ModelFileError(
-        path,
-        `with it the adapters of the model can take ${Math.ceil(most / megabyte)} MB, the most is ${Math.floor(maxBytes / megabyte)}`,
-        "Raise adapterMemoryMb of backend-onnx, or remove adapters",
-      )
+    refuseBeyond(path, "can take", index > 0 ? 2 * bytes : bytes, maxBytes)
   }
 }

@@ -59,7 +59,6 @@ const plainFunctions: Readonly<Record<string, unknown>> = {
   ),
 }
 
-/** Functions of our own, whose names no variable of a template has, as they have a dot. */
 const valueFunctions: Readonly<
   Record<string, (...args: readonly TemplateValue[]) => TemplateValue>
 > = {
@@ -73,6 +72,14 @@ const valueFunctions: Readonly<
     ]),
   ),
 }
+
+/** What every template has. Names of functions of ours have a dot, which no variable's has. */
+const globals: readonly (readonly [name: string, value: TemplateValue])[] = [
+  ...Object.entries(plainFunctions).map(([name, value]) => [name, templateValue(value)] as const),
+  ...Object.entries(valueFunctions).map(
+    ([name, value]) => [name, functionValue((args) => value(...args))] as const,
+  ),
+]
 
 // nodes of the library's own class, among which it looks for the arguments of macros
 const callNode = Object.getPrototypeOf(parse(tokenize("{{ f() }}")).body[0]) as object
@@ -162,12 +169,7 @@ export class ChatTemplate extends Template {
 
   override render(variables: Readonly<Record<string, unknown>>): string {
     const environment = new Environment()
-    for (const [name, value] of Object.entries(plainFunctions)) environment.set(name, value)
-    for (const [name, value] of Object.entries(valueFunctions))
-      environment.setVariable(
-        name,
-        functionValue((args) => value(...args)),
-      )
+    for (const [name, value] of globals) environment.setVariable(name, value)
     for (const [name, value] of Object.entries(variables))
       environment.setVariable(name, templateValue(value))
     return new Interpreter(environment).run(this.parsed).value as string

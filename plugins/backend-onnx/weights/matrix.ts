@@ -15,34 +15,27 @@ export interface Matrix {
 
 const windowRows = 256
 
-/** The matrices of a tensor of three dimensions as one, each below the one before. */
-const below = (entry: TensorEntry): TensorEntry =>
-  entry.matrixRows === undefined
-    ? entry
-    : {
-        ...entry,
-        rows: entry.rows * entry.matrixRows,
-        columns: entry.columns / entry.matrixRows,
-      }
-
 interface Shape {
   readonly rows: number
   readonly columns: number
 }
 
-/** Returns the matrices of a tensor as one; `count`: how many they have to be. */
+/** Returns the matrices of a tensor as one, each below the one before; `count`: how many they have to be. */
 export const matricesOf = (
   file: TensorSource,
   name: string,
   { rows, columns }: Shape,
   count: number,
 ): Matrix => {
-  const { matrixRows = rows } = file.tensor(name)
+  const entry = file.tensor(name)
+  const { matrixRows } = entry
+  if (matrixRows === undefined) return read(file, entry, { rows: rows * count, columns })
   if (matrixRows !== rows)
     throw new Damaged(
       `the tensor '${name}' has matrices of ${matrixRows} rows, its configuration asks for ${rows}`,
     )
-  return read(file, below(file.tensor(name)), { rows: rows * count, columns })
+  const below = { rows: entry.rows * matrixRows, columns: entry.columns / matrixRows }
+  return read(file, { ...entry, ...below }, { rows: rows * count, columns })
 }
 
 export const matrixOf = (file: TensorSource, name: string, shape: Shape): Matrix =>

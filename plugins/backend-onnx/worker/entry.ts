@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads"
 import { type DeviceSessions, guardSessions, useDevice } from "../onnx/onnx-session.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
-import type { OpenEngine } from "./open-engine.ts"
+import type { EngineOpener, OpenEngine } from "./open-engine.ts"
 import { Outbox } from "./outbox.ts"
 import type { EngineSpec, FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
 import { Scheduler } from "./scheduler.ts"
@@ -82,38 +82,41 @@ type ServeKind = (
 
 // queued texts and images take no memory of the model, so all requests run at once and those of
 // similar length are batched
-const all = Number.POSITIVE_INFINITY
+const all = () => Number.POSITIVE_INFINITY
 
 /** A thread loads the modules of its own kind alone: those of all take twice as long. */
+const serving =
+  <Job, Event extends { readonly type: string }, Info, Started>(
+    load: () => Promise<EngineOpener<Job, Event, Info, Started>>,
+    slotsOf: (spec: EngineSpec) => number = ({ slots }) => slots,
+  ): ServeKind =>
+  async (port, spec, progress) => {
+    const open = await load()
+    serve(port, await open(spec, progress), slotsOf(spec))
+  }
+
 const kinds: Readonly<Record<EngineSpec["kind"], ServeKind>> = {
-  encoder: async (port, spec, progress) => {
-    const { openEncoderEngine } = await import("../encoding/open-encoder-engine.ts")
-    serve(port, await openEncoderEngine(spec, progress), all)
-  },
-  vision: async (port, spec, progress) => {
-    const { openVisionEngine } = await import("../vision/open-vision-engine.ts")
-    serve(port, await openVisionEngine(spec, progress), all)
-  },
-  sight: async (port, spec, progress) => {
-    const { openSightEngine } = await import("../vision/open-sight-engine.ts")
-    serve(port, await openSightEngine(spec, progress), all)
-  },
-  image: async (port, spec, progress) => {
-    const { openImageEngine } = await import("../diffusion/engine/open-image-engine.ts")
-    serve(port, await openImageEngine(spec, progress), spec.slots)
-  },
-  hearing: async (port, spec, progress) => {
-    const { openHearingEngine } = await import("../hearing/open-hearing-engine.ts")
-    serve(port, await openHearingEngine(spec, progress), spec.slots)
-  },
-  listening: async (port, spec, progress) => {
-    const { openListeningEngine } = await import("../hearing/open-listening-engine.ts")
-    serve(port, await openListeningEngine(spec, progress), spec.slots)
-  },
-  decoder: async (port, spec, progress) => {
-    const { openDecoderEngine } = await import("../generation/open-decoder-engine.ts")
-    serve(port, await openDecoderEngine(spec, progress), spec.slots)
-  },
+  encoder: serving(
+    async () => (await import("../encoding/open-encoder-engine.ts")).openEncoderEngine,
+    all,
+  ),
+  vision: serving(
+    async () => (await import("../vision/open-vision-engine.ts")).openVisionEngine,
+    all,
+  ),
+  sight: serving(async () => (await import("../vision/open-sight-engine.ts")).openSightEngine, all),
+  image: serving(
+    async () => (await import("../diffusion/engine/open-image-engine.ts")).openImageEngine,
+  ),
+  hearing: serving(
+    async () => (await import("../hearing/open-hearing-engine.ts")).openHearingEngine,
+  ),
+  listening: serving(
+    async () => (await import("../hearing/open-listening-engine.ts")).openListeningEngine,
+  ),
+  decoder: serving(
+    async () => (await import("../generation/open-decoder-engine.ts")).openDecoderEngine,
+  ),
 }
 
 const openAndServe = async (port: EnginePort, spec: EngineSpec): Promise<void> => {

@@ -1,6 +1,6 @@
 import type { Adapter } from "../../../../core/ports/model.ts"
+import { refuseBeyond } from "../../architectures/adapter-config.ts"
 import { floats } from "../../onnx/onnx-session.ts"
-import { ModelFileError } from "../../weights/model-file-error.ts"
 import type { Part, PartGraph, PartHost, Parts } from "../folder/part.ts"
 import type { ImageModelInfo } from "../model.ts"
 import { clipPrefix } from "./layer-names.ts"
@@ -27,8 +27,6 @@ export interface AdaptedParts<Name extends Adapted> {
   readonly parts: Readonly<Record<Name, AdaptedPart>>
   readonly info: Required<Pick<ImageModelInfo, "adapters" | "adapterBytes">>
 }
-
-const megabyte = 2 ** 20
 
 const feedsOf = (layers: readonly LoraLayer[], pairs: readonly LoraPair[]): Feeds => {
   const byLayer = new Map(pairs.map((pair) => [pair.layer, pair]))
@@ -84,12 +82,7 @@ export const loraMemory = (
   let bytes = 0
   for (const { path } of adapters) {
     bytes += bytesOf(path)
-    if (bytes > most)
-      throw new ModelFileError(
-        path,
-        `with it the adapters of the model take ${Math.ceil(bytes / megabyte)} MB, the most is ${Math.floor(most / megabyte)}`,
-        "Raise adapterMemoryMb of backend-onnx, or remove adapters",
-      )
+    refuseBeyond(path, "take", bytes, most)
   }
   return bytes
 }

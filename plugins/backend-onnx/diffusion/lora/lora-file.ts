@@ -194,12 +194,13 @@ const placedIn = (path: string, source: Weights, layers: LoraLayers): readonly P
   const names = new Map([...layers].map(([of, all]) => [of, namesOf(all)] as const))
   const scales = scalesOf(path, source.header.metadata)
   const sizes = new Map([...layers].map(([of, all]) => [of, sizesOf(all)] as const))
-  const known = new Map([...layers.keys()].map((of) => [of, new Set<string>()] as const))
+  const adapted = new Set<string>()
   return layersIn(source, names).map((found) => {
     const one = placed(source, found, sizes.get(found.of)!, scales(found.of))
     for (const { name } of one.layers) {
-      if (known.get(found.of)!.has(name)) throw new Damaged(`it adapts the layer '${name}' twice`)
-      known.get(found.of)!.add(name)
+      const key = `${found.of} ${name}`
+      if (adapted.has(key)) throw new Damaged(`it adapts the layer '${name}' twice`)
+      adapted.add(key)
     }
     return one
   })
@@ -247,6 +248,7 @@ export const withLoraFile = <A>(path: string, layers: LoraLayers, use: (lora: Op
  */
 export const loraBytes = (path: string): number =>
   withWeights(path, (source) => {
+    // refuses a config of what is no plain LoRA
     scalesOf(path, source.header.metadata)("denoiser")
     const sizes = [...source.names()].map((name) => {
       const { rows, columns } = source.tensor(name)
