@@ -1,10 +1,11 @@
-import { Effect, Redacted, type Scope } from "effect"
+import { Effect, Fiber, Redacted, type Scope } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import type { PluginError, PortError } from "../../core/errors.ts"
-import { resolve, resolveAll, Tokens } from "../../core/tokens.ts"
+import { resolve, resolveAll, type Token, Tokens } from "../../core/tokens.ts"
 import { type HttpServer, type ListenError, makeHttpServer } from "../http/server.ts"
 import { makeTracing, type TraceRequest } from "../http/system/trace.ts"
 import type { AssembledDeployment } from "./assemble.ts"
+import { withDependencies } from "./dependency-order.ts"
 import { makeDataDir } from "./kernel.ts"
 import { lazy, optional } from "./lazy.ts"
 import { openModels, type PullListener } from "./open-models.ts"
@@ -15,10 +16,10 @@ export interface ServeOptions {
   readonly version: string
   /** The server listens; nothing else has started. */
   onListening(server: HttpServer): void
-  /** All plugins have started; models are being opened. */
+  /** All plugins have started; models may still be being opened. */
   onStarted(server: HttpServer): void
   readonly pulls: PullListener
-  /** Every model has been opened or has failed. */
+  /** Every model has been opened or has failed, and all plugins have started. */
   onModels(failed: readonly string[]): void
 }
 
@@ -65,6 +66,28 @@ const openTracing = (
   })
 
 /**
+ * Starts the backends and what they need, then all other plugins, and meanwhile opens the models:
+ * weights are read while a database starts. Returns when the plugins have started, with the fiber
+ * that opens the models.
+ */
+const startAndOpen = (
+  deployment: AssembledDeployment,
+  onStarted: (key: string) => void,
+  pulls: PullListener,
+) =>
+  Effect.gen(function* () {
+    const { order } = deployment
+    const backends = withDependencies(order, [Tokens.backends as Token<unknown>])
+    const others = order.filter((named) => !backends.includes(named))
+    yield* startDeployment({ ...deployment, order: backends }, { onStarted })
+    const opening = yield* Effect.forkScoped(openModels(deployment, pulls), {
+      startImmediately: true,
+    })
+    yield* startDeployment({ ...deployment, order: others }, { onStarted })
+    return opening
+  })
+
+/**
  * Listens, starts the plugins and opens the models. Returns when the plugins have started; models
  * are opened in the background.
  * Closing the Scope closes all of it in reverse order.
@@ -108,15 +131,12 @@ export const serveDeployment = (
     const { role = "all" } = resolve(container, Tokens.deployment)
     server.publish(role === "worker" ? [] : deployment.endpoints)
     options.onListening(server)
-    yield* startDeployment(deployment, { onStarted: (key) => waiting.delete(key) })
+    const opening = yield* startAndOpen(deployment, (key) => waiting.delete(key), options.pulls)
     if (role !== "api") yield* workThroughJobs(container)
     server.ready()
     options.onStarted(server)
-    yield* Effect.forkScoped(
-      openModels(deployment, options.pulls).pipe(Effect.map(options.onModels)),
-      {
-        startImmediately: true,
-      },
-    )
+    yield* Effect.forkScoped(Effect.map(Fiber.join(opening), options.onModels), {
+      startImmediately: true,
+    })
     return server
   })
