@@ -75,6 +75,9 @@ const kinds: Readonly<Record<string, string>> = {
   lora_bias: "it has biases",
   use_qalora: "it is a QALoRA",
   alora_invocation_tokens: "it is an activated LoRA",
+  target_parameters: "it adapts single parameters, such as experts",
+  trainable_token_indices: "it holds embeddings of tokens beside the LoRA",
+  layer_replication: "it repeats layers of the model",
 }
 
 const plainOnly = "Train a plain LoRA: PEFT's LoraConfig with bias none"
@@ -102,22 +105,50 @@ const refuse = (json: Metadata): void => {
     )
 }
 
-/** Numbers by module; a key is a module's name, or the end of one. */
-const patternIn = (json: Metadata, key: string): readonly (readonly [string, number])[] => {
+/** What Python and JavaScript read alike in a regular expression, for names of modules. */
+const sharedSyntax = /^(?:[\w.^$|()*+?-]|\(\?:|\\[.dw]|\[\^?[\w.-]+\]|\{\d+(?:,\d*)?\})+$/
+
+// an expression with more of them could try a module's name for minutes
+const mostGroups = 8
+const mostRepeats = 4
+const mostExpressions = 64
+
+const isSlow = (expression: string): boolean =>
+  /\)[*+{]/.test(expression) ||
+  expression.split("(").length - 1 > mostGroups ||
+  expression.replaceAll("(?:", "").split(/[*+?{]/).length - 1 > mostRepeats
+
+/** A key of a pattern as PEFT reads it: an expression for the whole of a name, or its end after a dot. */
+const moduleExpression = (name: string): RegExp | undefined => {
+  if (!sharedSyntax.test(name) || isSlow(name)) return undefined
+  try {
+    return new RegExp(`^(?:.*\\.)?(?:${name})$`)
+  } catch {
+    return undefined
+  }
+}
+
+type Pattern = readonly (readonly [RegExp, number])[]
+
+const patternIn = (json: Metadata, key: string): Pattern => {
   const entries: readonly (readonly [string, unknown])[] = [...objectAt(json, key)]
+  if (entries.filter(([name]) => !/^[\w.]+$/.test(name)).length > mostExpressions)
+    throw new Unsupported(`its ${key} has more than ${mostExpressions} expressions`)
   return entries.map(([name, value]) => {
-    if (!/^[\w.]+$/.test(name))
-      throw new Unsupported(`its ${key} names modules by the expression '${name}'`)
+    const expression = moduleExpression(name)
+    if (!expression)
+      throw new Unsupported(
+        `its ${key} names modules by the expression '${name}', which this backend can't read`,
+      )
     if (typeof value !== "number" || !Number.isFinite(value))
       throw new Damaged(`its ${key} gives '${name}' no number`)
-    return [name, value]
+    return [expression, value]
   })
 }
 
-const chosen = (
-  pattern: readonly (readonly [string, number])[],
-  stem: string,
-): number | undefined => pattern.find(([name]) => stem === name || stem.endsWith(`.${name}`))?.[1]
+/** Takes the first that matches, as PEFT does. */
+const chosen = (pattern: Pattern, stem: string): number | undefined =>
+  pattern.find(([expression]) => expression.test(stem))?.[1]
 
 /**
  * The factor of a module's pair, by the config of a LoRA as PEFT writes it. Throws `Damaged` and

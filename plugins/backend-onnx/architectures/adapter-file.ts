@@ -12,6 +12,7 @@ import { otherAdapter, peftConfigFile, peftScales } from "./adapter-config.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
 import { layerMatrices, matricesIn, sizesOf } from "./decoder-weights.ts"
 import { findLowRank, type LowRank, type LowRankTensors, readLowRank } from "./low-rank.ts"
+import { type PairName, parsePeftName, refuseSeveral } from "./peft-names.ts"
 import { folderNames, ggufNames, type LayerMatrix, type TensorNames } from "./tensor-names.ts"
 
 /** What the file's header says of the change of a layer's matrix. */
@@ -34,9 +35,8 @@ export interface OpenAdapter {
 /** How a file names its tensors, and what it multiplies them with. */
 interface Format {
   readonly names: TensorNames
-  /** Returns the stem of a pair's tensor and which of the two it is; undefined: neither. */
-  parse(tensor: string): { readonly stem: string; readonly side: "a" | "b" } | undefined
-  tensor(stem: string, side: "a" | "b"): string
+  /** Undefined: it is none of a pair. */
+  parse(tensor: string): PairName | undefined
   /** The factor of a pair of this rank. */
   scale(stem: string, rank: number): number
   /** Rows of q and k are stored with rotary pairs adjacent. */
@@ -57,18 +57,23 @@ interface Place {
   readonly parts: readonly LayerMatrix[]
 }
 
+/** Names of a pair's tensors. */
+type Sides = Partial<Record<PairName["side"], string>>
+
 const tensorsOf = (
   source: TensorSource,
   format: Format,
   config: DecoderConfig,
   stem: string,
   { parts }: Place,
+  { a, b }: Sides,
 ): LowRankTensors => {
+  if (a === undefined || b === undefined)
+    throw new Damaged(`its layer '${stem}' has one matrix of a LoRA without the other`)
   const sizes = parts.map((part) => sizesOf(config, part))
   const rows = sizes.reduce((sum, size) => sum + size.rows, 0)
   const { columns } = sizes[0]!
-  const names = { a: format.tensor(stem, "a"), b: format.tensor(stem, "b") }
-  return findLowRank(source, names, { rows, columns }, (own) => format.scale(stem, own))
+  return findLowRank(source, { a, b }, { rows, columns }, (own) => format.scale(stem, own))
 }
 
 const pairsOf = (
@@ -99,22 +104,37 @@ const placesOf = (names: TensorNames, config: DecoderConfig): ReadonlyMap<string
   return places
 }
 
-const openPairs = (source: TensorSource, format: Format, config: DecoderConfig): OpenAdapter => {
-  const places = placesOf(format.names, config)
-  const stems = new Set<string>()
+const sidesIn = (
+  source: TensorSource,
+  format: Format,
+  { layers }: DecoderConfig,
+  places: ReadonlyMap<string, Place>,
+): ReadonlyMap<string, Sides> => {
+  const all = new Map<string, Sides>()
   for (const name of source.names()) {
     const found = format.parse(name)
-    if (!found || !places.has(found.stem))
+    if (!found || !places.has(found.stem)) {
+      const known = new Set(layerMatrices.map((part) => format.names.parts[part]))
       throw new Unsupported(
-        `it has the tensor '${name}', and this backend adapts the matrices ${layerMatrices.map((part) => format.names.parts[part]).join(", ")} of ${config.layers} layers only`,
+        `it has the tensor '${name}', and this backend adapts the matrices ${[...known].join(", ")} of ${layers} layers only`,
         "Name an adapter that was trained on this model, for these modules",
       )
-    stems.add(found.stem)
+    }
+    const sides = all.get(found.stem) ?? {}
+    const other = sides[found.side]
+    if (other !== undefined)
+      throw new Damaged(`it has '${found.stem}' twice, by the tensors '${other}' and '${name}'`)
+    all.set(found.stem, { ...sides, [found.side]: name })
   }
-  if (!stems.size) throw new Damaged("it holds no tensor of an adapter")
-  const found = [...stems].map((stem) => {
+  if (!all.size) throw new Damaged("it holds no tensor of an adapter")
+  return all
+}
+
+const openPairs = (source: TensorSource, format: Format, config: DecoderConfig): OpenAdapter => {
+  const places = placesOf(format.names, config)
+  const found = [...sidesIn(source, format, config, places)].map(([stem, sides]) => {
     const place = places.get(stem)!
-    return { place, tensors: tensorsOf(source, format, config, stem, place) }
+    return { place, tensors: tensorsOf(source, format, config, stem, place, sides) }
   })
   return {
     shapes: found.flatMap(({ place: { layer, parts }, tensors: { rank } }) =>
@@ -140,25 +160,23 @@ const fromFolder = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
   const scale = peftScales(path)
   const source = openSafetensors(join(path, adapterWeightsFile))
   // the tensors of the model itself are not in the file
-  const holds = (stem: string) => {
-    for (const name of source.names()) if (name.startsWith(`base_model.model.${stem}`)) return true
-    return false
-  }
+  const stems = [...source.names()].flatMap((name) => parsePeftName(name)?.stem ?? [])
+  const holds = (start: string) => stems.some((stem) => stem.startsWith(start))
   const format: Format = {
     names: folderNames(config.architecture, {
       has: (name) => holds(name.replace(/embed_tokens\.weight$/, "layers.")),
       names: () => [],
     }),
-    parse: (name) => {
-      const found = /^base_model\.model\.(.+)\.lora_([AB])\.weight$/.exec(name)
-      return found ? { stem: found[1]!, side: found[2] === "A" ? "a" : "b" } : undefined
-    },
-    tensor: (stem, side) => `base_model.model.${stem}.lora_${side === "a" ? "A" : "B"}.weight`,
+    parse: parsePeftName,
     scale,
     pairsAreNeighbours: false,
   }
   try {
-    return explaining(source.path, () => use(openPairs(source, format, config)), otherAdapter)
+    const opened = () => {
+      refuseSeveral(source)
+      return use(openPairs(source, format, config))
+    }
+    return explaining(source.path, opened, otherAdapter)
   } finally {
     source.close()
   }
@@ -192,7 +210,6 @@ const fromGguf = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
       const found = /^(.+)\.weight\.lora_([ab])$/.exec(name)
       return found ? { stem: found[1]!, side: found[2] as "a" | "b" } : undefined
     },
-    tensor: (stem, side) => `${stem}.weight.lora_${side}`,
     pairsAreNeighbours: config.architecture === "smollm3" || ggufName(config) === "llama",
   }
   try {
