@@ -83,3 +83,24 @@ it("finds a package beside this server, too, where the config file finds none", 
     ],
   ])
 })
+
+it("names the module of a folder that is named in place of it", async () => {
+  mkdirSync(join(folder, "own"), { recursive: true })
+  mkdirSync(join(folder, "empty"))
+  writeFileSync(join(folder, "own/plugin.ts"), "")
+  const problem = async (key: string) => (await load(key)).problems
+  expect(await problem("./own/")).toEqual([
+    {
+      path: ["plugins", "./own/"],
+      message: `${folder}/own is a folder`,
+      fix: "name its module: ./own/plugin.ts.",
+    },
+  ])
+  expect(await problem("./empty")).toEqual([
+    {
+      path: ["plugins", "./empty"],
+      message: `${folder}/empty is a folder`,
+      fix: "name the module in it that exports the plugin.",
+    },
+  ])
+})

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync, statSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, extname, isAbsolute, join, relative, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
@@ -120,6 +120,18 @@ const loadPath = async (key: string, file: string): Promise<Loaded | Problem> =>
       message: `there is no file ${file}`,
       fix: "correct the path; it is relative to the config file.",
     }
+  if (statSync(file).isDirectory()) {
+    const own = ["plugin.ts", "plugin.js", "plugin.mjs"].find((name) =>
+      existsSync(join(file, name)),
+    )
+    return {
+      path,
+      message: `${file} is a folder`,
+      fix: own
+        ? `name its module: ${key.replace(/\/+$/, "")}/${own}.`
+        : "name the module in it that exports the plugin.",
+    }
+  }
   try {
     return { module: await importFile(file), folder: dirname(file) }
   } catch (cause) {
