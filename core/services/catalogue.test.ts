@@ -31,9 +31,12 @@ it("finds a model by the names of its adapters", () => {
   expect(catalogue.entry("svc-lyt:legal")).toBe(catalogue.entry("svc-lyt"))
   catalogue.set("svc-lyt", { state: "ready", loaded: chat.loaded })
   expect(Effect.runSync(catalogue.open("chat", "svc-lyt:legal"))).toBe(chat.loaded)
-  expect(error(catalogue.open("chat", "svc-lyt:medical"))).toMatchObject({
-    code: "model_not_found",
-  })
+  for (const name of ["svc-lyt:medical", "svc-lyt:", "svc-lyt:legal:legal"])
+    expect(error(catalogue.open("chat", name))).toMatchObject({
+      code: "model_not_found",
+      status: 404,
+      message: "There is no such model here. Use 'svc-lyt', 'svc-lyt:legal'.",
+    })
 })
 
 it("has no such name where the adapter is a part of the model", () => {

@@ -82,7 +82,7 @@ export const makeCatalogue = (
     Effect.suspend(() => {
       const entry = byId.get(id)
       if (entry?.task === task) return Effect.succeed(entry)
-      const fitting = entries.filter((e) => e.task === task).map((e) => `'${e.id}'`)
+      const fitting = entries.flatMap((e) => (e.task === task ? [e.id, ...adapterNames(e)] : []))
       const why = entry
         ? `The model '${id}' can't be used at this endpoint`
         : "There is no such model here"
@@ -90,7 +90,7 @@ export const makeCatalogue = (
       return Effect.fail(
         apiError(
           "model_not_found",
-          `${why}. ${fitting.length ? `Use ${fitting.join(", ")}.` : "No model here fits this endpoint."}`,
+          `${why}. ${fitting.length ? `Use '${fitting.join("', '")}'.` : "No model here fits this endpoint."}`,
           { param: "model", status: isAdapter ? 404 : undefined },
         ),
       )
