@@ -161,6 +161,17 @@ it("packs what a server and an author need, and neither tests nor their helpers 
   expect(all.filter((path) => /(?<!\.d)\.ts$/.test(path))).toEqual([])
 })
 
+it("packs the files that the config files of its examples name", () => {
+  const configs = packed("examples").filter((path) => path.endsWith(".yaml"))
+  const named = configs.flatMap((path) => {
+    const file = join(modules, "rakit/examples", path)
+    const urls = readFileSync(file, "utf8").matchAll(/"file:(\.[^"]+)"/g)
+    return [...urls].map(([, url]) => join(dirname(file), url!))
+  })
+  expect(named).toHaveLength(4)
+  expect(named.filter((path) => !existsSync(path))).toEqual([])
+})
+
 describe.each([
   ["write-a-storage", 20],
   ["write-a-backend", 9],

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
+import { readdirSync, readFileSync } from "node:fs"
+import { join, relative } from "node:path"
 import { runCli } from "rakit/testing/platform"
 import { expect, it } from "vitest"
 import { servedExample } from "../add-a-model/served-example.ts"
@@ -72,5 +72,17 @@ it("has the weights that make-adapter.ts writes", () => {
     const kept = readFileSync(join(here, "adapter", name))
     if (name.endsWith(".json")) expect(JSON.parse(`${kept}`)).toEqual(JSON.parse(`${bytes}`))
     else expect(kept.equals(bytes)).toBe(true)
+  }
+})
+
+it("has the image model of a test of the engine", () => {
+  const fixture = join(here, "../../plugins/backend-onnx/fixtures/diffusion/sd")
+  const painter = join(here, "painter")
+  const entries = readdirSync(painter, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile())
+  expect(files).toHaveLength(12)
+  for (const { parentPath, name } of files) {
+    const path = relative(painter, join(parentPath, name))
+    expect(readFileSync(join(painter, path)).equals(readFileSync(join(fixture, path)))).toBe(true)
   }
 })
