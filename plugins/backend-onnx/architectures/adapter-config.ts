@@ -86,6 +86,8 @@ const plainOnly = "Train a plain LoRA: PEFT's LoraConfig with bias none"
 const changesTheModel = /^(pissa|olora|corda|loftq|lora_ga)/i
 
 const refuse = (json: Metadata): void => {
+  if (!json.has("peft_type"))
+    throw new Unsupported("it has no 'peft_type': it is no adapter of PEFT", plainOnly)
   const type = textIn(json, "peft_type")
   if (type !== "LORA") throw new Unsupported(`it is a ${type}; this backend runs LORA`, plainOnly)
   for (const [key, value] of json)

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { existsSync, statSync } from "node:fs"
+import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { contentOf } from "../weights/content-digest.ts"
 import { openGguf } from "../weights/gguf-file.ts"
@@ -150,14 +150,21 @@ export const adapterWeightsFile = "adapter_model.safetensors"
 
 type Use<A> = (adapter: OpenAdapter) => A
 
+const refuseMissingWeights = (path: string): void => {
+  if (existsSync(join(path, adapterWeightsFile))) return
+  const names = readdirSync(path)
+  const shards = names.filter((name) => /^adapter_model-.*\.safetensors$/.test(name))
+  const why = names.includes("adapter_model.bin")
+    ? "its weights are in adapter_model.bin, whose format can run code"
+    : shards.length > 0
+      ? `its weights are in ${shards.length} files, such as ${shards.toSorted()[0]}`
+      : `it has no ${adapterWeightsFile}`
+  throw new ModelFileError(path, why, `Save it as one ${adapterWeightsFile}`)
+}
+
 const fromFolder = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
-  if (!existsSync(join(path, adapterWeightsFile)) && existsSync(join(path, "adapter_model.bin")))
-    throw new ModelFileError(
-      path,
-      "its weights are in adapter_model.bin, whose format can run code",
-      `Save it as ${adapterWeightsFile}`,
-    )
   const scale = peftScales(path)
+  refuseMissingWeights(path)
   const source = openSafetensors(join(path, adapterWeightsFile))
   // the tensors of the model itself are not in the file
   const stems = [...source.names()].flatMap((name) => parsePeftName(name)?.stem ?? [])

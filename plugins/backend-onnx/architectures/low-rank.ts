@@ -71,11 +71,13 @@ export const findLowRank = (
       `the tensor '${names.a}' has the rank ${rank}, the most is ${maxRank}`,
       "Name an adapter of a lower rank",
     )
+  // first: of a transposed matrix the rank is what is wrong
+  const factor = scale(rank)
   return {
     rank,
     a: found(source, names.a, { rows: rank, columns }),
     b: found(source, names.b, { rows, columns: rank }),
-    factor: scale(rank),
+    factor,
   }
 }
 

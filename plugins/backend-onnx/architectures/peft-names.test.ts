@@ -83,6 +83,42 @@ test("refuses tensors whose shards were not gathered, by name", () => {
     ).toThrow(/'base_model\S+down_proj\.lora_A\.weight'/)
 })
 
+test("says of a transposed matrix that its rank is not the promised one", () => {
+  const turned = tensors().map(({ shape, ...tensor }) => ({
+    ...tensor,
+    shape: shape.toReversed(),
+  }))
+  expect(() => pairsIn(folderWith(turned))).toThrow(
+    /the adapter of 'model\.layers\.0\.mlp\.down_proj' has the rank 64, its adapter_config\.json says 4/,
+  )
+})
+
+test("says what an adapter without its weights has in place of them", () => {
+  const without = (...names: readonly string[]): string => {
+    const folder = folderWith([])
+    rmSync(join(folder, "adapter_model.safetensors"))
+    for (const name of names) writeFileSync(join(folder, name), "")
+    return folder
+  }
+  expect(() => pairsIn(without())).toThrow(
+    /: it has no adapter_model\.safetensors\. Save it as one/,
+  )
+  expect(() => pairsIn(without("adapter_model.bin"))).toThrow(
+    /are in adapter_model\.bin, whose format can run code\. Save it as one adapter_model\.safet/,
+  )
+  const shards = [2, 1].map((at) => `adapter_model-0000${at}-of-00002.safetensors`)
+  expect(() => pairsIn(without(...shards, "adapter_model.safetensors.index.json"))).toThrow(
+    /: its weights are in 2 files, such as adapter_model-00001-of-00002\.safetensors\. Save it/,
+  )
+})
+
+test("says of another program's adapter_config.json that it is none of PEFT", () => {
+  const folder = folderWith(tensors())
+  const config = { fine_tune_type: "lora", lora_parameters: { rank: 4 } }
+  writeFileSync(join(folder, "adapter_config.json"), JSON.stringify(config))
+  expect(() => pairsIn(folder)).toThrow(/it has no 'peft_type': it is no adapter of PEFT/)
+})
+
 test("names each matrix once where it says which ones can be adapted", () => {
   const phi = folderConfig(fixtureFolder("phi3"))
   expect(() => withAdapterFile(legal, phi, () => {})).toThrow(
