@@ -30,12 +30,14 @@ it("answers with the LoRA and without, side by side", async () => {
   expect((await client().models.list()).data.map(({ id }) => id)).toEqual([
     "tiny",
     "tiny:accent",
+    "tiny:packaged",
     "tiny-painter",
   ])
   const [plain, accent] = await Promise.all([ask("tiny"), ask("tiny:accent")])
   expect([plain.model, accent.model]).toEqual(["tiny", "tiny:accent"])
   expect(accent.text).not.toBe(plain.text)
   expect(await ask("tiny", { adapter: "accent" })).toEqual(accent)
+  expect(await ask("tiny:packaged")).toEqual({ model: "tiny:packaged", text: accent.text })
   expect((await ask("tiny", { adapter: { id: "accent", strength: 0 } })).text).toBe(plain.text)
 })
 
@@ -55,14 +57,15 @@ it("draws with the LoRA and without, each the same bytes every time", async () =
   await expect(draw({ lora: "dark" })).rejects.toThrow("must be one of 'none', 'stripes'")
 })
 
-it("is shown by `rakit check`", async () => {
+it("is shown by `rakit check`, with what brings it", async () => {
   const { code, stdout } = await runCli(["check", config, "--json"], { RAKIT_DATA: folder })
   expect(code).toBe(0)
-  expect(JSON.parse(stdout).files).toContainEqual(
-    expect.objectContaining({
-      model: "tiny:accent",
-      sources: expect.stringMatching(/add-a-lora\/adapter\//),
-    }),
+  const sources = `file:${join(here, "adapter/")} (no digest)`
+  expect(JSON.parse(stdout).files).toEqual(
+    expect.arrayContaining([
+      { model: "tiny:accent", from: "config", sources },
+      { model: "tiny:packaged", from: "./plugin.ts", sources },
+    ]),
   )
 })
 
