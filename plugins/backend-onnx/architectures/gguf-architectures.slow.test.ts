@@ -132,6 +132,26 @@ describe("a GGUF file of the same weights gives the same logits", () => {
   })
 })
 
+test.each(["llama", "phi3"] as const)("a GGUF file of %s takes a LoRA of PEFT", async (name) => {
+  const { ids } = expectedOf(name)
+  const folder = fixtureFolder(`${name}-adapters`)
+  const adapters = [{ id: "legal", path: join(folder, "legal") }]
+  const spec = { path: ggufOf(name, "F32"), graphs: join(root, "graphs"), threads: 1 }
+  const more = { precision: "fp32", adapters, adapterBytes: 2 ** 24 } as const
+  const { session } = await openDecoder({ ...spec, ...more }, () => {})
+  const logits = await logitsIn(session, ids, [ids.length], { id: "legal", strength: 1 })
+  await session.close()
+  const bytes = Uint8Array.from(readFileSync(join(folder, "legal.f32")))
+  const wanted = new Float32Array(bytes.buffer)
+  expect(wanted).toHaveLength(ids.length * logits[0]!.length)
+  expect(
+    largestGap(
+      logits.flatMap((row) => [...row]),
+      wanted,
+    ),
+  ).toBeLessThan(1e-3)
+})
+
 describe("tensors of every type answer as the numbers they stand for", () => {
   test.each(encodedTypes)("%s", async (type) => {
     const { ids } = expectedOf("qwen2")
