@@ -56,6 +56,7 @@ const downloadAll = async (
         context: job.context,
         file,
         partPath,
+        isPinned: file.sha256 === job.artifact.sha256,
         extraRoom,
         report,
         signal: job.signal,

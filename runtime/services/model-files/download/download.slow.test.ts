@@ -16,6 +16,7 @@ const run = (
   more: {
     url?: string
     sha256?: string
+    isPinned?: boolean
     headers?: Record<string, string>
     context?: Partial<PullContext>
     signal?: AbortSignal
@@ -31,6 +32,7 @@ const run = (
       sha256: more.sha256,
     },
     partPath: part(),
+    isPinned: more.isPinned ?? true,
     extraRoom: 0,
     report: more.report ?? (() => {}),
     signal: more.signal ?? new AbortController().signal,
@@ -197,7 +199,9 @@ describe("download", () => {
 
   it("throws away what has a wrong digest", async () => {
     server().file("/model", { body: noise(1_000) })
-    await expect(run({ sha256: "0".repeat(64) })).rejects.toThrow(/has sha256 .* not the pinned/)
+    const sha256 = "0".repeat(64)
+    await expect(run({ sha256 })).rejects.toThrow(/has sha256 \w+, not the pinned 0{64}$/)
+    await expect(run({ sha256, isPinned: false })).rejects.toThrow(/, not the 0{64} that its index/)
     expect(existsSync(part())).toBe(false)
     expect(existsSync(validatorPath(part()))).toBe(false)
   })

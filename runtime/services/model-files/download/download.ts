@@ -30,6 +30,8 @@ export interface DownloadOptions {
   readonly context: PullContext
   readonly file: RemoteFile
   readonly partPath: string
+  /** Whether the file's digest is the operator's, or the lock file's; otherwise its index says it. */
+  readonly isPinned: boolean
   /**
    * Disk space needed besides the file, as a multiple of its size: 1 for an archive that will be
    * unpacked.
@@ -156,7 +158,7 @@ const isComplete = (part: PartFile, { sha256 }: RemoteFile): boolean =>
   part.bytes() > 0 && part.bytes() === part.validator()?.totalBytes && part.sha256() === sha256
 
 const fill = async (options: DownloadOptions, part: PartFile): Promise<Downloaded> => {
-  const { context, file, signal } = options
+  const { context, file, isPinned, signal } = options
   const resumedFrom = part.bytes()
   const once = () =>
     withRetries(() => attempt(options, part), {
@@ -175,7 +177,7 @@ const fill = async (options: DownloadOptions, part: PartFile): Promise<Downloade
   const sha256 = part.sha256()
   if (!right())
     throw new DamagedContent(
-      `${shownUrl(file.url)} has sha256 ${sha256}, not the pinned ${file.sha256}`,
+      `${shownUrl(file.url)} has sha256 ${sha256}, not the ${isPinned ? `pinned ${file.sha256}` : `${file.sha256} that its index announced`}`,
     )
   await part.sync()
   await checkGitBlob(options, part.bytes())
