@@ -1,66 +1,23 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { Cause, Effect, Exit } from "effect"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
 import { parse } from "yaml"
-import { fakeLog } from "../../../testing/fakes/log.ts"
-import { type FileServer, startFileServer } from "../../../testing/files-server.ts"
-import { makeModelFiles } from "./model-files.ts"
 import { openSourceLock } from "./store/source-lock.ts"
 import { commitNamed, gitBlob, publish, refuse } from "./testing/fake-hub.ts"
-import { noise, setUp, sha256 } from "./testing/fixture.ts"
-import { fastTiming } from "./testing/timing.ts"
+import { noise, sha256 } from "./testing/fixture.ts"
+import { large, setUpHub, source } from "./testing/hub-fixture.ts"
 
-const { dir, server: hub } = setUp()
-let cdn: FileServer
-beforeEach(async () => {
-  cdn = await startFileServer()
-})
-afterEach(() => cdn.close())
+const { hub, cdn, lockFile, lockText, start, dropCache } = setUpHub()
 
 const one = commitNamed("1")
 const two = commitNamed("2")
 const weights = noise(1_000_000)
-const source = { url: "hf:owner/repo@main/model.gguf" }
 const token = "hf_secret-of-the-operator"
-
-const large = (commit: string, body: Buffer, revisions: readonly string[] = []) => ({
-  ...{ repo: "owner/repo", path: "model.gguf", isLarge: true, commit, body, revisions },
-})
-
-const lockFile = () => join(dir(), "models.lock.yaml")
-const lockText = () => readFile(lockFile(), "utf8").catch(() => "")
-
-/** A server that starts with this folder's lock file. */
-const start = (env: Readonly<Record<string, string>> = {}) => {
-  const log = fakeLog()
-  const files = makeModelFiles({
-    modelsDir: join(dir(), "models"),
-    log,
-    env: { HOME: dir(), HF_ENDPOINT: hub().url, ...env },
-    cwd: dir(),
-    timing: fastTiming,
-    lock: openSourceLock(lockFile()),
-  })
-  const run = async (pulled: Effect.Effect<string, unknown>) => {
-    const exit = await Effect.runPromiseExit(pulled)
-    return Exit.isSuccess(exit)
-      ? sha256(await readFile(exit.value))
-      : String(Cause.squash(exit.cause))
-  }
-  return {
-    files,
-    log,
-    events: () => log.lines.map(({ event }) => event),
-    pull: (from: { readonly url: string } = source) => run(files.pull("svc", [from], () => {})),
-    renew: () => run(files.renew("svc", [source], () => {})),
-  }
-}
-const dropCache = () => rm(join(dir(), "models"), { recursive: true, force: true })
 
 describe("a source of a hub that names a branch", () => {
   it("is locked to the commit and digest that the hub announces, and stays there", async () => {
-    publish(hub(), cdn, large(one, weights, ["main"]))
+    publish(hub(), cdn(), large(one, weights, ["main"]))
     const first = start()
     expect(await first.pull()).toBe(sha256(weights))
     expect(parse(await lockText())).toEqual({
@@ -69,7 +26,7 @@ describe("a source of a hub that names a branch", () => {
     expect(first.events()).toEqual(["model.source_locked"])
     expect(first.files.locked(source)?.commit).toBe(one)
 
-    publish(hub(), cdn, large(two, noise(1000), ["main"]))
+    publish(hub(), cdn(), large(two, noise(1000), ["main"]))
     const again = start()
     const seen = hub().seen.length
     expect(await again.pull()).toBe(sha256(weights))
@@ -80,24 +37,8 @@ describe("a source of a hub that names a branch", () => {
     expect(again.events()).toEqual([])
   })
 
-  it("is renewed on request only, without a download where the digest is the same", async () => {
-    publish(hub(), cdn, large(one, weights, ["main"]))
-    await start().pull()
-    publish(hub(), cdn, large(two, weights, ["main"]))
-    expect(await start().renew()).toBe(sha256(weights))
-    expect(cdn.seen.length).toBe(1)
-    expect(await lockText()).toContain(two)
-    expect(await lockText()).not.toContain(one)
-
-    const other = noise(200_000)
-    publish(hub(), cdn, large(commitNamed("3"), other, ["main"]))
-    expect(await start().pull()).toBe(sha256(weights))
-    expect(await start().renew()).toBe(sha256(other))
-    expect(await start().pull()).toBe(sha256(other))
-  })
-
   it("writes what the cache has of it into a lock file that is new", async () => {
-    publish(hub(), cdn, large(one, weights, ["main"]))
+    publish(hub(), cdn(), large(one, weights, ["main"]))
     await start().pull()
     await rm(lockFile())
     const seen = hub().seen.length
@@ -111,7 +52,7 @@ describe("a source of a hub that names a branch", () => {
 
 describe("what is not what the lock file has", () => {
   const lockedAndGone = async () => {
-    publish(hub(), cdn, large(one, weights, ["main"]))
+    publish(hub(), cdn(), large(one, weights, ["main"]))
     await start().pull()
     await dropCache()
   }
@@ -119,35 +60,35 @@ describe("what is not what the lock file has", () => {
   it("is refused by the hub's announcement, before anything is downloaded", async () => {
     await lockedAndGone()
     const other = noise(1000)
-    publish(hub(), cdn, large(one, other))
-    const before = cdn.seen.length
+    publish(hub(), cdn(), large(one, other))
+    const before = cdn().seen.length
     const said = await start().pull()
     expect(said).toContain(
       `the hub announces sha256 ${sha256(other)} for hf:owner/repo@${one}/model.gguf, not the pinned ${sha256(weights)}`,
     )
     expect(said).toContain(`${lockFile()} pins it (rakit models pull --update`)
-    expect(cdn.seen.length).toBe(before)
+    expect(cdn().seen.length).toBe(before)
   })
 
   it("is refused when the bytes differ, when it is gone, and when another commit answers", async () => {
     await lockedAndGone()
-    publish(hub(), cdn, { ...large(one, noise(300_000)), announced: sha256(weights) })
+    publish(hub(), cdn(), { ...large(one, noise(300_000)), announced: sha256(weights) })
     expect(await start().pull()).toMatch(/model\.gguf has sha256 \w+, not the pinned .* pins it/)
     refuse(hub(), `/owner/repo/resolve/${one}/model.gguf`, 404, "RevisionNotFound")
     expect(await start().pull()).toMatch(/owner\/repo has no revision 1{40}; .* pins it/)
-    publish(hub(), cdn, large(two, weights, [one]))
+    publish(hub(), cdn(), large(two, weights, [one]))
     expect(await start().pull()).toMatch(/answers for the commit 2{40} when asked for .*@1{40}/)
   })
 
   it("is refused on the first pull, too, when the bytes are not those announced", async () => {
-    publish(hub(), cdn, { ...large(one, weights, ["main"]), announced: sha256(noise(9)) })
+    publish(hub(), cdn(), { ...large(one, weights, ["main"]), announced: sha256(noise(9)) })
     expect(await start().pull()).toMatch(/has sha256 \w+, not the \w{64} that its index announced$/)
     const small = { repo: "owner/repo", path: "model.gguf", isLarge: false, revisions: ["main"] }
     const body = noise(500)
-    publish(hub(), cdn, { ...small, commit: two, body, announced: gitBlob(noise(9)) })
+    publish(hub(), cdn(), { ...small, commit: two, body, announced: gitBlob(noise(9)) })
     expect(await start().pull()).toMatch(/is not the git blob \w{40} that its index announced/)
     expect(await lockText()).toBe("")
-    publish(hub(), cdn, { ...small, commit: two, body })
+    publish(hub(), cdn(), { ...small, commit: two, body })
     expect(await start().pull()).toBe(sha256(body))
     expect(await lockText()).toContain(`commit: "${two}"`)
   })
@@ -156,14 +97,14 @@ describe("what is not what the lock file has", () => {
 describe("a token", () => {
   it("is sent to the hub and never to the host that it redirects to, also when a download is resumed", async () => {
     const served = { cut: (n: number) => (n === 0 ? { afterBytes: 600_000 } : undefined) }
-    publish(hub(), cdn, { ...large(one, weights, ["main"]), served })
+    publish(hub(), cdn(), { ...large(one, weights, ["main"]), served })
     const { pull, log } = start({ HF_TOKEN: ` ${token}\n` })
     expect(await pull()).toBe(sha256(weights))
     expect(hub().seen.map(({ headers }) => headers.authorization)).toEqual(
       hub().seen.map(() => `Bearer ${token}`),
     )
-    expect(cdn.seen.map(({ headers }) => headers.authorization)).toEqual([undefined, undefined])
-    expect(cdn.seen[1]?.headers.range).toMatch(/^bytes=\d+-$/)
+    expect(cdn().seen.map(({ headers }) => headers.authorization)).toEqual([undefined, undefined])
+    expect(cdn().seen[1]?.headers.range).toMatch(/^bytes=\d+-$/)
     expect(JSON.stringify(log.lines) + (await lockText())).not.toContain(token)
   })
 
@@ -207,11 +148,11 @@ describe("a token", () => {
   ])(
     "user and password of a mirror's address are sent there alone, with %s",
     async (_, more, wanted) => {
-      publish(hub(), cdn, large(one, weights, ["main"]))
+      publish(hub(), cdn(), large(one, weights, ["main"]))
       const { pull, log } = start({ HF_ENDPOINT: hub().url.replace("//", "//me:word@"), ...more })
       expect(await pull()).toBe(sha256(weights))
       for (const { headers } of hub().seen) expect(headers.authorization).toBe(wanted)
-      expect(cdn.seen.map(({ headers }) => headers.authorization)).toEqual([undefined])
+      expect(cdn().seen.map(({ headers }) => headers.authorization)).toEqual([undefined])
       expect(JSON.stringify(log.lines) + (await lockText())).not.toContain("word")
     },
   )
@@ -227,8 +168,8 @@ describe("a token", () => {
 it("a folder is locked to the commit of its branch, with the digest of all its files", async () => {
   const config = Buffer.from("{}")
   const folder = { repo: "owner/repo", revisions: [], commit: one }
-  publish(hub(), cdn, { ...folder, path: "m/model.bin", body: weights, isLarge: true })
-  publish(hub(), cdn, { ...folder, path: "m/config.json", body: config, isLarge: false })
+  publish(hub(), cdn(), { ...folder, path: "m/model.bin", body: weights, isLarge: true })
+  publish(hub(), cdn(), { ...folder, path: "m/config.json", body: config, isLarge: false })
   hub().json("/api/models/owner/repo/revision/main", { sha: one })
   hub().json(`/api/models/owner/repo/tree/${one}/m?recursive=true`, [
     { type: "file", path: "m/model.bin", oid: two, lfs: { oid: sha256(weights) } },
@@ -251,13 +192,13 @@ it("a folder is locked to the commit of its branch, with the digest of all its f
 })
 
 it("a hub that knows no HEAD is asked by GET", async () => {
-  publish(hub(), cdn, large(one, weights))
+  publish(hub(), cdn(), large(one, weights))
   hub().handle("/owner/repo/resolve/main/model.gguf", (request, response) =>
     request.method === "HEAD"
       ? response.writeHead(405).end()
       : response
           .writeHead(302, {
-            location: `${cdn.url}/blobs/${one}/model.gguf`,
+            location: `${cdn().url}/blobs/${one}/model.gguf`,
             "x-repo-commit": one,
             "x-linked-etag": `"${sha256(weights)}"`,
           })
@@ -284,7 +225,7 @@ it("other sources are locked by their digest; those with a secret in the URL or 
 })
 
 it("a folder that can't be written costs a warning, and a wrong lock file is refused by name", async () => {
-  publish(hub(), cdn, large(one, weights, ["main"]))
+  publish(hub(), cdn(), large(one, weights, ["main"]))
   const { pull, events } = start()
   // a folder in its place: also root can't write it
   await mkdir(lockFile())
