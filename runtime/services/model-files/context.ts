@@ -45,7 +45,7 @@ export interface SourceLock {
    * process may have been first. Rejects when the file can't be written.
    */
   add(model: ModelId, source: LockedSource): Promise<LockedSource>
-  /** Replaces what it has of this URL. Rejects when the file can't be written. */
+  /** Replaces what it has of this URL, if that differs. Rejects when the file can't be written. */
   keep(model: ModelId, source: LockedSource): Promise<void>
 }
 

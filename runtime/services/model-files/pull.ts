@@ -25,7 +25,7 @@ export interface PullProgress {
   readonly totalBytes: number | undefined
 }
 
-/** No source could be used; the message names each and why. */
+/** No source could be used, the message names each and why; or the lock file can't be renewed. */
 export class ModelFilesMissing extends Data.TaggedError("ModelFilesMissing")<{
   readonly model: ModelId
   readonly message: string
@@ -92,9 +92,13 @@ const warnUnpinned = ({ context, warned }: PullDeps, source: ModelSource): void 
   )
 }
 
+/** A renewal whose lock file keeps what the source had before. */
+class NotRenewed extends Error {}
+
 /**
  * Writes what an unpinned source has into the lock file, once. Returns false where another pull was
- * first, at whose time the source had something else.
+ * first, at whose time the source had something else. A file that can't be written costs a warning,
+ * but a renewal, which was asked for it, fails.
  */
 const keepLocked = async (
   { context }: PullDeps,
@@ -115,10 +119,14 @@ const keepLocked = async (
       ...{ model, source: source.url, sha256, commit, file: lock.file },
     })
   } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
     log.warn("model.lock_not_written", "the lock file of model sources can't be written", {
-      ...{ model, source: source.url, sha256, commit, file: lock.file },
-      reason: error instanceof Error ? error.message : String(error),
+      ...{ model, source: source.url, sha256, commit, file: lock.file, reason },
     })
+    if (context.isRenewal)
+      throw new NotRenewed(
+        `The lock file of model ${model} is not renewed: ${reason}. What was pulled is in the cache, and not used.`,
+      )
   }
   return true
 }
@@ -206,6 +214,8 @@ export const pull = async (
       return (await keepLocked(deps, model, source)) ? path : await asPinned()
     } catch (error) {
       if (signal.aborted) throw error
+      if (error instanceof NotRenewed)
+        return new ModelFilesMissing({ model, message: error.message })
       const reason = reasonOf(context, source, error)
       const shown = shownUrl(source.url)
       context.log.warn("model.source_unusable", `a model source can't be used: ${reason}`, {

@@ -86,6 +86,9 @@ const refuseReadOnly = (file: string): void => {
   if (found !== undefined && (found.mode & 0o222) === 0) throw new Error(`${file} is read-only`)
 }
 
+const isSame = (one: LockedSource, { url, commit, sha256 }: LockedSource): boolean =>
+  one.url === url && one.commit === commit && one.sha256 === sha256
+
 const findIn = (models: Models, url: string): LockedSource | undefined =>
   Object.values(models)
     .flat()
@@ -123,6 +126,10 @@ export const openSourceLock = (file: string, timing = defaultTiming): SourceLock
       }
       return known() ?? change(() => known() ?? added())
     },
-    keep: (model, source) => change(() => write(model, source)),
+    keep: async (model, source) => {
+      models = readModels(file)
+      if (models[model]?.some((one) => isSame(one, source))) return
+      await change(() => write(model, source))
+    },
   }
 }
