@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
-import { chmod, mkdtemp, readdir, rm } from "node:fs/promises"
+import { chmod, mkdir, mkdtemp, readdir, rm } from "node:fs/promises"
 import { hostname, tmpdir } from "node:os"
 import { join } from "node:path"
 import { Worker } from "node:worker_threads"
@@ -54,6 +54,40 @@ it("does not wait for a process that died, and leaves nothing beside the file", 
   writeFileSync(`${file()}.lock`, JSON.stringify({ pid, host: hostname(), token: "t" }))
   await openSourceLock(file()).add(one, source("x"))
   expect(await readdir(dir)).toEqual(["models.lock.yaml"])
+})
+
+const pin = (url: string, digit: string) => `{ url: "${url}", sha256: ${digit.repeat(64)} }`
+
+it.each([
+  ["", "Expected object"],
+  ["models: { one: [{ url: x, sha256: short }] }", /^expected 64 hexadecimal .*\["sha256"\]$/],
+  [`models:\n<<<<<<< HEAD\n  one: []\n=======\n`, "line 2 is a conflict that git left"],
+  ["models: { one: [], one: [] }", /^Map keys must be unique at line 1, column \d+$/],
+  [
+    `models: { one: [${pin("x", "a")}], two: [${pin("x", "b")}] }`,
+    "two entries pin x, each to something else",
+  ],
+])("says of the file %j what is wrong with it", (text, reason) => {
+  writeFileSync(file(), text)
+  let said = ""
+  try {
+    openSourceLock(file())
+  } catch (error) {
+    said = String(error)
+  }
+  const [, why] =
+    /models\.lock\.yaml: this is no lock file \((.*)\)\. Fix: correct it/.exec(said) ?? []
+  expect(why).toEqual(typeof reason === "string" ? reason : expect.stringMatching(reason))
+})
+
+it("takes an entry that stands twice, and names a file that can't be read", async () => {
+  writeFileSync(file(), `models: { one: [${pin("x", "a")}], two: [${pin("x", "a")}] }`)
+  expect(openSourceLock(file()).find("x")?.sha256).toBe("a".repeat(64))
+  await rm(file())
+  await mkdir(file())
+  expect(() => openSourceLock(file())).toThrow(
+    /models\.lock\.yaml: the lock file can't be read \(EISDIR/,
+  )
 })
 
 it("replaces no file that is read-only, whatever its folder allows", async () => {

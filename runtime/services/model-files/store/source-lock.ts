@@ -16,7 +16,11 @@ const heading = `# What model sources without a sha256 had at their first pull; 
 # Keep it beside the config file, under version control. To renew: rakit models pull --update
 `
 const hex = (digits: number) =>
-  Schema.String.check(Schema.isPattern(new RegExp(`^[0-9a-f]{${digits}}$`)))
+  Schema.String.check(
+    Schema.isPattern(new RegExp(`^[0-9a-f]{${digits}}$`), {
+      message: `expected ${digits} hexadecimal digits in lower case`,
+    }),
+  )
 
 const LockFile = Schema.Struct({
   models: Schema.Record(
@@ -33,37 +37,62 @@ const LockFile = Schema.Struct({
 type Models = (typeof LockFile.Type)["models"]
 const decode = Schema.decodeUnknownResult(LockFile, { onExcessProperty: "error" })
 
-const parsed = (text: string): unknown => {
-  try {
-    return parse(text)
-  } catch {
-    return undefined
+const isSame = (one: LockedSource, { url, commit, sha256 }: LockedSource): boolean =>
+  one.url === url && one.commit === commit && one.sha256 === sha256
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)
+
+/** The URL of a source that two entries pin to something else each, as a merge of branches may. */
+const pinnedTwice = (models: Models): string | undefined => {
+  const known = new Map<string, LockedSource>()
+  for (const one of Object.values(models).flat()) {
+    if (!isSame(known.get(one.url) ?? one, one)) return one.url
+    known.set(one.url, one)
   }
+  return undefined
+}
+
+/** Returns what a lock file has, or what is wrong with it. */
+const modelsIn = (text: string): Models | string => {
+  const conflict = text.split("\n").findIndex((line) => /^(<{7}|>{7}) /.test(line))
+  if (conflict >= 0) return `line ${conflict + 1} is a conflict that git left`
+  let value: unknown
+  try {
+    value = parse(text)
+  } catch (error) {
+    return messageOf(error).split("\n")[0]?.replace(/:$/, "") ?? ""
+  }
+  const decoded = decode(value)
+  if (Result.isFailure(decoded)) return decoded.failure.message.replace(/\s*\n\s*/g, " ")
+  const { models } = decoded.success
+  const url = pinnedTwice(models)
+  return url === undefined ? models : `two entries pin ${url}, each to something else`
 }
 
 const readModels = (file: string): Models => {
   let text: string
   try {
-    if (statSync(file).size > maxBytes) throw new Error(`${file} is larger than ${maxBytes} bytes`)
+    if (statSync(file).size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
     text = readFileSync(file, "utf8")
   } catch (error) {
     if (isMissing(error)) return {}
-    throw error
+    throw new Error(`${file}: the lock file can't be read (${messageOf(error)})`)
   }
-  const decoded = decode(parsed(text))
-  if (Result.isSuccess(decoded)) return decoded.success.models
+  const models = modelsIn(text)
+  if (typeof models !== "string") return models
   throw new Error(
-    `${file}: this is no lock file. Fix: correct it, or remove it: the next pull of each model writes it anew.`,
+    `${file}: this is no lock file (${models}). Fix: correct it, or remove it: the next pull of each model writes it anew.`,
   )
 }
 
 const withSource = (models: Models, model: string, source: Models[string][number]): Models => {
-  const isSame = ({ url }: { readonly url: string }) => url === source.url
+  const hasUrl = ({ url }: { readonly url: string }) => url === source.url
   const replaced = Object.fromEntries(
-    Object.entries(models).map(([id, all]) => [id, all.map((one) => (isSame(one) ? source : one))]),
+    Object.entries(models).map(([id, all]) => [id, all.map((one) => (hasUrl(one) ? source : one))]),
   )
   const own = replaced[model] ?? []
-  return own.some(isSame) ? replaced : { ...replaced, [model]: [...own, source] }
+  return own.some(hasUrl) ? replaced : { ...replaced, [model]: [...own, source] }
 }
 
 const writeModels = (file: string, models: Models): void => {
@@ -85,9 +114,6 @@ const refuseReadOnly = (file: string): void => {
   const found = statSync(file, { throwIfNoEntry: false })
   if (found !== undefined && (found.mode & 0o222) === 0) throw new Error(`${file} is read-only`)
 }
-
-const isSame = (one: LockedSource, { url, commit, sha256 }: LockedSource): boolean =>
-  one.url === url && one.commit === commit && one.sha256 === sha256
 
 const findIn = (models: Models, url: string): LockedSource | undefined =>
   Object.values(models)
