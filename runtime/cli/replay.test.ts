@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign } from "node:crypto"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, afterEach, expect, it, vi } from "vitest"
@@ -112,9 +112,46 @@ it.each([
   expect(await replayed(damaged, {}, jwks)).toEqual([2, `not replayable: ${why}\n`])
 })
 
+it("shows what a receipt has in place of digests, cut to 200 characters", () => {
+  const odd = { model: 5, version: { a: 1 }, cpu: "z".repeat(500), date: "d" }
+  expect(compared({ ...then, ...odd }, { ...then, cpu: "y" }).lines).toEqual([
+    "the model's files, their precision or the graph: 5 then, m now",
+    "the day, which the prompt names: d then, none now",
+    'the server\'s version: {"a":1} then, 1 now',
+    `the CPU: ${"z".repeat(200)} then, y now`,
+    "not comparable",
+  ])
+})
+
+it("writes control characters of receipts as their numbers", async () => {
+  const [code, said] = await replayed("\u001b[31m\u202e", {})
+  expect(code).toBe(2)
+  expect(said).toMatch(/it can't be read as JSON \(Unexpected token '\\u\{1b\}'/)
+  expect(said).not.toContain("\u001b")
+  expect(said).not.toContain("\u202e")
+})
+
+it("reads no file that is too large", async () => {
+  const large = join(folder, "large.json")
+  writeFileSync(large, "")
+  truncateSync(large, 300_000_000)
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true)
+  await replay(large, large, "none.yaml", { json: false })
+  expect(write.mock.calls.join("")).toBe(
+    `${large}: it can't be read as JSON (it is larger than 268435456 bytes)\n`,
+  )
+})
+
 it.each([
   ["a receipt that is null", null, {}, jwks, /receipt\.json: it is no JSON object/],
   ["a JWS of nothing", { jws: "a.b" }, {}, jwks, /receipt\.json: it is no receipt/],
+  [
+    "a JWS of four parts",
+    { jws: `${jws(receipt)}.x` },
+    {},
+    jwks,
+    /receipt\.json: it is no receipt/,
+  ],
   ["a JWS of another kind", { jws: jws(receipt, "JWT") }, {}, jwks, /it is no receipt/],
   ["a request that is no JSON", receipt, "hello", undefined, /request\.json: it can't be read as/],
   ["a request that is a list", receipt, [1], undefined, /request\.json: it is no JSON object/],

@@ -1,7 +1,8 @@
 import { createPublicKey, verify } from "node:crypto"
-import { readFileSync } from "node:fs"
+import { readFileSync, statSync } from "node:fs"
 import { Effect } from "effect"
 import { type Caller, defaultLimits } from "../../core/caller.ts"
+import { firstCharacters } from "../../core/characters.ts"
 import { decodeBody } from "../../core/decode.ts"
 import type { Json } from "../../core/json.ts"
 import type { OfflineDeployment } from "../../core/ports/command.ts"
@@ -37,9 +38,13 @@ interface Report {
 const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Room for the largest request, in text of any form. */
+const maxBytes = 256 * 1024 * 1024
+
 const readJson = (file: string): Fields => {
   let value: unknown
   try {
+    if (statSync(file).size > maxBytes) throw new Error(`it is larger than ${maxBytes} bytes`)
     // a body may begin with a byte-order mark, as the server takes it
     value = JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""))
   } catch (cause) {
@@ -67,8 +72,10 @@ const receiptIn = (file: string): Receipt => {
   const jws = typeof found.jws === "string" ? found.jws : undefined
   const payload = jws === undefined ? found : decodedPart(jws, 1)
   const { endpoint, evidence } = payload
-  const isOther = jws !== undefined && decodedPart(jws, 0).typ !== "receipt+jws"
-  if (typeof endpoint !== "string" || isOther) throw new Error(`${file}: it is no receipt`)
+  const isReceipt = jws === undefined || decodedPart(jws, 0).typ === "receipt+jws"
+  const isWhole = jws === undefined || jws.split(".").length === 3
+  if (typeof endpoint !== "string" || !isReceipt || !isWhole)
+    throw new Error(`${file}: it is no receipt`)
   return { endpoint, evidence: isObject(evidence) ? evidence : {}, jws }
 }
 
@@ -155,7 +162,22 @@ const names: Readonly<Record<string, string>> = {
   device: "the device",
 }
 
-const showing = (value: Json | undefined): string => String(value ?? "none")
+const showing = (value: Json | undefined): string =>
+  firstCharacters(
+    typeof value === "string"
+      ? value
+      : value === undefined || value === null
+        ? "none"
+        : JSON.stringify(value),
+    200,
+  )
+
+/** A receipt may come from anybody: it must not move the cursor of a terminal, or hide text. */
+const visible = (text: string): string =>
+  text.replace(/(?!\n)[\p{C}\p{Zl}\p{Zp}]/gu, (character) => {
+    const digits = (character.codePointAt(0) ?? 0).toString(16)
+    return `\\u{${digits}}`
+  })
 
 /** Compares what the receipt has with what was found now. */
 export const compared = (evidence: Fields, now: Fields): Report => {
@@ -230,11 +252,11 @@ export const replay = async (
     const result = ["equal", "different", "not comparable"][code]
     const text = options.json
       ? JSON.stringify({ result, differences, signature })
-      : [...signatureLines[signature], ...lines].join("\n")
+      : visible([...signatureLines[signature], ...lines].join("\n"))
     process.stdout.write(`${text}\n`)
     process.exitCode = code
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.stderr.write(`${visible(error instanceof Error ? error.message : String(error))}\n`)
     process.exitCode = 2
   }
 }
