@@ -42,13 +42,13 @@ describe("a folder is refused with the reason", () => {
       "that is quantized elsewhere",
       "qwen2",
       config({ quantization_config: { quant_method: "gptq" } }),
-      /'quantization_config'\)\. Name the model's plain files/,
+      /'quantization_config': 'gptq'\)\. Name the model's plain files/,
     ],
     [
       "with another rotary scaling",
       "qwen2",
-      config({ rope_parameters: null, rope_scaling: { rope_type: "yarn", factor: 4 } }),
-      /scaled by 'yarn'; this backend knows linear and llama3/,
+      config({ rope_parameters: null, rope_scaling: { rope_type: "longrope", factor: 4 } }),
+      /scaled by the 'rope_type' 'longrope', which this backend can't do here/,
     ],
     ["with another activation", "qwen2", config({ hidden_act: "gelu" }), /'hidden_act' is 'gelu'/],
     [

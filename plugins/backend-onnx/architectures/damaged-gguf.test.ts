@@ -57,7 +57,7 @@ describe("a GGUF file is refused with the reason", () => {
     [
       "that rotates a part of its dimensions",
       metadata({ "llama.rope.dimension_count": 4 }),
-      /it rotates a part of its dimensions, which this backend can't do/,
+      /'llama\.rope\.dimension_count' is 4: it rotates a part of its 16 dimensions, which/,
     ],
     ["that is a part", metadata({ "split.count": 3 }), /it is one of 3 parts\. Join them/],
     [
@@ -113,8 +113,8 @@ describe("a GGUF file is refused with the reason", () => {
     ],
     [
       "with a rotary scaling of another kind",
-      metadata({ "llama.rope.scaling.type": "yarn" }),
-      /scaled by 'yarn'; this backend knows linear/,
+      metadata({ "llama.rope.scaling.type": "longrope" }),
+      /'llama\.rope\.scaling\.type' is 'longrope'; this backend knows linear, yarn/,
     ],
     [
       "with NaN in a matrix",

@@ -88,8 +88,8 @@ describe("Gemma 3's configurations of all ages say the same", () => {
 })
 
 test.each([
-  [{ final_logit_softcapping: 30 }, /'final_logit_softcapping', which/],
-  [{ use_bidirectional_attention: true }, /'use_bidirectional_attention', which/],
+  [{ final_logit_softcapping: 30 }, /'final_logit_softcapping' is 30, which/],
+  [{ use_bidirectional_attention: true }, /'use_bidirectional_attention' is true, which/],
   [{ hidden_activation: "gelu" }, /'hidden_activation' is 'gelu'; this backend runs 'gelu_pytorch/],
 ])("Gemma 3 with %j is refused", (change, reason) => {
   expect(() => read("gemma3", change)).toThrow(reason)

@@ -22,7 +22,7 @@ import {
 import { type AttentionKind, families, familyParts, isNth, kindsByPattern } from "./families.ts"
 import { defaults, objectAt } from "./folder-json.ts"
 import { refuseOthers } from "./folder-refusals.ts"
-import { longAfterIn, rotaryIn, rotatedIn, sectionsIn } from "./folder-rotary.ts"
+import { longAfterIn, rotaryIn, rotatedIn, sectionsIn, windowIn } from "./folder-rotary.ts"
 
 export const configFile = "config.json"
 
@@ -121,7 +121,7 @@ const maySlide = (json: Metadata, architecture: Architecture): boolean =>
   !switched.has(architecture) || json.get("use_sliding_window") === true
 
 /** The sliding window: null is none, absent is the architecture's default. */
-const windowIn = (json: Metadata, architecture: Architecture): number | undefined => {
+const slidingWindowIn = (json: Metadata, architecture: Architecture): number | undefined => {
   if (architecture === "llama") return undefined
   if (!maySlide(json, architecture)) return undefined
   if (!json.has("sliding_window")) return defaults[architecture].window
@@ -232,7 +232,7 @@ export const decoderConfig = (whole: Metadata): DecoderConfig => {
   const layers = countIn(json, "num_hidden_layers", limits.layers)
   const headSize = countOr(json, "head_dim", limits.headSize, known.headSize ?? width / heads)
   const kinds = kindsIn(json, architecture, layers)
-  const window = windowIn(json, architecture)
+  const window = slidingWindowIn(json, architecture)
   const experts = expertsIn(json, architecture, layers)
   const sections = readsGrids(whole) ? sectionsIn(json, headSize) : undefined
   const longAfter = architecture === "phi3" ? longAfterIn(json) : undefined
@@ -255,12 +255,7 @@ export const decoderConfig = (whole: Metadata): DecoderConfig => {
         : countOr(json, "vocab_size", 2 ** 24, known.vocabulary),
     normEpsilon: numberOr(json, "rms_norm_eps", known.normEpsilon ?? 1e-6),
     rotary: Number.isInteger(headSize / 2) ? rotaryIn(json, architecture, kinds, headSize) : [],
-    contextTokens: countOr(
-      json,
-      "max_position_embeddings",
-      limits.contextTokens,
-      known.contextTokens,
-    ),
+    contextTokens: windowIn(json, architecture),
     windows: kinds.map((kind) => (kind === "sliding_attention" ? window : undefined)),
     tiedHead: (json.get("tie_word_embeddings") ?? known.tiedHead) === true,
     biases: biasesIn(json, architecture),

@@ -14,7 +14,7 @@ export const refuseOthers = (json: Metadata, architecture: Architecture): void =
   const quantization = objectAt(json, "quantization_config")
   if (quantization.size && !areIntQuantized(quantization))
     throw new Unsupported(
-      "its weights are quantized in a way that this backend can't read ('quantization_config')",
+      `its weights are quantized in a way that this backend can't read ('quantization_config': '${quantization.get("quant_method")}')`,
       "Name the model's plain files, or a GGUF file",
     )
   const { activation } = familyParts(architecture, 1)
@@ -27,7 +27,11 @@ export const refuseOthers = (json: Metadata, architecture: Architecture): void =
     "attn_logit_softcapping",
     "use_bidirectional_attention",
   ])
-    if (json.get(key)) throw new Unsupported(`it has '${key}', which this backend can't do`)
-  if (architecture !== "phi3" && numberOr(json, "partial_rotary_factor", 1) !== 1)
-    throw new Unsupported("it rotates a part of its dimensions, which this backend can't do")
+    if (json.get(key))
+      throw new Unsupported(`'${key}' is ${json.get(key)}, which this backend can't do`)
+  const part = numberOr(json, "partial_rotary_factor", 1)
+  if (architecture !== "phi3" && part !== 1)
+    throw new Unsupported(
+      `'partial_rotary_factor' is ${part}: it rotates a part of its dimensions, which this backend can't do`,
+    )
 }

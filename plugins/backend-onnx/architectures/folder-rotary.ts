@@ -3,7 +3,15 @@ import { Damaged } from "../weights/model-file-error.ts"
 import { type Architecture, limits } from "./decoder-config.ts"
 import { type AttentionKind, families, isNth } from "./families.ts"
 import { defaults, objectAt } from "./folder-json.ts"
-import { longMagnitude, type Rotary, rotationsOf, scaledBy, slowedBy } from "./rotary.ts"
+import {
+  longMagnitude,
+  type Rotary,
+  rotationsOf,
+  scaledBy,
+  scalingTypeIn,
+  slowedBy,
+} from "./rotary.ts"
+import { yarnIn, yarnRotary, yarnWindow } from "./yarn.ts"
 
 /** Where both are given, the older key counts, as in transformers. */
 const scalingIn = (json: Metadata): Metadata => {
@@ -13,21 +21,46 @@ const scalingIn = (json: Metadata): Metadata => {
 
 const trainedKey = "original_max_position_embeddings"
 
-/** The scaling with its window of the original training, which is the whole one where none is named. */
+const isYarn = (scaling: Metadata): boolean => scalingTypeIn(scaling) === "yarn"
+
+/**
+ * The scaling with its window of the original training, which is the whole one where none is named,
+ * and YaRN's with its factor, which is the ratio of the two.
+ */
 const withTrained = (json: Metadata, scaling: Metadata): Metadata => {
   // the model's own counts before its scaling's
   const trained = (present(json, trainedKey) ? json : scaling).get(trainedKey)
-  const window = trained ?? json.get("max_position_embeddings")
-  return window === undefined ? scaling : new Map([...scaling, [trainedKey, window]])
+  const whole = json.get("max_position_embeddings")
+  const window = trained ?? whole
+  if (window === undefined) return scaling
+  const ratio = isYarn(scaling) && !present(scaling, "factor") ? Number(whole) / Number(window) : 0
+  return new Map([
+    ...scaling,
+    [trainedKey, window],
+    ...(ratio ? ([["factor", ratio]] as const) : []),
+  ])
 }
 
-const rotationsIn = (
-  json: Metadata,
-  scaling: Metadata,
-  base: number,
-  headSize: number,
-): readonly number[] =>
-  scaledBy(rotationsOf(numberOr(scaling, "rope_theta", base), headSize), withTrained(json, scaling))
+/** The model's window: its own, or what YaRN makes of the original one where that is more. */
+export const windowIn = (json: Metadata, architecture: Architecture): number => {
+  const own = countOr(
+    json,
+    "max_position_embeddings",
+    limits.contextTokens,
+    defaults[architecture].contextTokens,
+  )
+  const scaling = withTrained(json, scalingIn(json))
+  if (architecture === "phi3" || !isYarn(scaling)) return own
+  return Math.max(own, yarnWindow(yarnIn(scaling)))
+}
+
+const rotaryOf = (json: Metadata, scaling: Metadata, base: number, headSize: number): Rotary => {
+  const theta = numberOr(scaling, "rope_theta", base)
+  const whole = withTrained(json, scaling)
+  return isYarn(whole)
+    ? yarnRotary(theta, headSize, yarnIn(whole))
+    : { rotations: scaledBy(rotationsOf(theta, headSize), whole) }
+}
 
 /** Rotations of layers of each kind, which newer files name, and older ones by keys of their own. */
 const rotaryByKind = (
@@ -43,22 +76,18 @@ const rotaryByKind = (
   )
   const all = byKind ? objectAt(byKind, "full_attention") : newer
   return {
-    full_attention: {
-      rotations: rotationsIn(
-        json,
-        byKind === older ? all : new Map([...all, ...older]),
-        numberOr(json, "rope_theta", ropeBase),
-        headSize,
-      ),
-    },
-    sliding_attention: {
-      rotations: rotationsIn(
-        json,
-        byKind ? objectAt(byKind, "sliding_attention") : new Map(),
-        numberOr(json, "rope_local_base_freq", localBase),
-        headSize,
-      ),
-    },
+    full_attention: rotaryOf(
+      json,
+      byKind === older ? all : new Map([...all, ...older]),
+      numberOr(json, "rope_theta", ropeBase),
+      headSize,
+    ),
+    sliding_attention: rotaryOf(
+      json,
+      byKind ? objectAt(byKind, "sliding_attention") : new Map(),
+      numberOr(json, "rope_local_base_freq", localBase),
+      headSize,
+    ),
   }
 }
 
@@ -151,7 +180,7 @@ export const rotaryIn = (
     return kinds.map((kind) => rotary[kind])
   }
   const base = numberOr(json, "rope_theta", ropeBase)
-  const rotary: Rotary = { rotations: rotationsIn(json, scalingIn(json), base, headSize) }
+  const rotary = rotaryOf(json, scalingIn(json), base, headSize)
   return rotatedIn(json, architecture, kinds.length).map((isRotated) =>
     isRotated ? rotary : undefined,
   )

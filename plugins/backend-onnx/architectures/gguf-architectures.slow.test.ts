@@ -27,6 +27,7 @@ import {
 } from "../testing/gguf-of-folder.ts"
 import { type GgufContent, writeGguf } from "../testing/gguf-writer.ts"
 import { folderConfig } from "./folder-config.ts"
+import { readModelHeader } from "./model-source.ts"
 import { rotationsOf } from "./rotary.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-gguf-architectures-"))
@@ -98,7 +99,12 @@ const tokenizerOf = (name: Name) => {
  * The fixture as a GGUF file with matrices of this type. With `twin` they are encoded, decoded
  * again and stored as floats.
  */
-const ggufOf = (name: Name, types: string | ((tensor: string) => string), twin = false): string => {
+const ggufOf = (
+  name: Name,
+  types: string | ((tensor: string) => string),
+  twin = false,
+  more: GgufContent["metadata"] = {},
+): string => {
   const config = folderConfig(fixtureFolder(name))
   const encode = (values: Float32Array, tensor: string) => {
     const type = typeof types === "string" ? types : types(tensor)
@@ -119,6 +125,7 @@ const ggufOf = (name: Name, types: string | ((tensor: string) => string), twin =
       ...(name === "gemma3" ? linearScaling : {}),
       ...tokenizerOf(name),
       ...template,
+      ...more,
     },
     tensors: [...ggufTensors(fixtureFolder(name), config, encode), ...scaled],
   })
@@ -150,6 +157,19 @@ test.each(["llama", "phi3"] as const)("a GGUF file of %s takes a LoRA of PEFT", 
       wanted,
     ),
   ).toBeLessThan(1e-3)
+})
+
+test("a GGUF file that is scaled by yarn is rotated as its folder is, in a wider window", async () => {
+  const { ids } = expectedOf("qwen3")
+  const path = ggufOf("qwen3", "F32", false, {
+    "qwen3.rope.freq_base": { f32: 10_000 },
+    "qwen3.rope.scaling.type": "yarn",
+    "qwen3.rope.scaling.factor": { f32: 4 },
+    "qwen3.rope.scaling.original_context_length": 128,
+  })
+  for (const [i, logits] of (await logitsOf(path, "fp32", ids)).entries())
+    expect(largestGap(logits, expectedLogits("qwen3", "yarn")[i]!)).toBeLessThan(2e-4)
+  expect(readModelHeader(path).config.contextTokens).toBe(512)
 })
 
 describe("tensors of every type answer as the numbers they stand for", () => {

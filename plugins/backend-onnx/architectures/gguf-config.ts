@@ -18,7 +18,7 @@ import {
   limits,
 } from "./decoder-config.ts"
 import { type AttentionKind, families, familyParts, kindsByPattern } from "./families.ts"
-import { type Key, longAfterIn, rotaryIn } from "./gguf-rotary.ts"
+import { type Key, longAfterIn, rotaryIn, windowIn } from "./gguf-rotary.ts"
 
 // GGUF files of Mistral name the architecture llama
 const ggufArchitectures: ArchitectureNames = {
@@ -62,7 +62,9 @@ const attentionScaleOf = (
 const refuseSoftcaps = (metadata: Metadata, key: Key): void => {
   for (const name of ["final_logit_softcapping", "attn_logit_softcapping"])
     if (metadata.get(key(name)))
-      throw new Unsupported(`it has '${name}', which this backend can't do`)
+      throw new Unsupported(
+        `'${key(name)}' is ${metadata.get(key(name))}, which this backend can't do`,
+      )
 }
 
 const refuseParts = (metadata: Metadata): void => {
@@ -138,7 +140,7 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
     rotary: Number.isInteger(headSize / 2)
       ? rotaryIn(file, key, architecture, kinds, headSize)
       : [],
-    contextTokens: countIn(metadata, key("context_length"), limits.contextTokens),
+    contextTokens: windowIn(metadata, key),
     windows: kinds.map((kind) => (kind === "sliding_attention" && window ? window : undefined)),
     tiedHead: !file.has("output.weight"),
     attentionScale: attentionScaleOf(architecture, { layers, width, heads, headSize }),

@@ -5,6 +5,7 @@ import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import { type Architecture, limits } from "./decoder-config.ts"
 import { type AttentionKind, families, isNth } from "./families.ts"
 import { linearlyScaled, type Rotary, rotationsOf, slowedBy } from "./rotary.ts"
+import { type Yarn, yarnDefaults, yarnMagnitude, yarnRotary, yarnWindow } from "./yarn.ts"
 
 const factorsTensor = "rope_freqs.weight"
 const longTensors = { short: "rope_factors_short.weight", long: "rope_factors_long.weight" }
@@ -12,16 +13,39 @@ const longTensors = { short: "rope_factors_short.weight", long: "rope_factors_lo
 /** The whole name of one of an architecture's keys. */
 export type Key = (name: string) => string
 
-/** The window of the original training, where long sequences are rotated in another way. */
-export const longAfterIn = (file: GgufFile, key: Key): number | undefined => {
-  if (!file.has(longTensors.long)) return undefined
+/** The window of the original training. */
+const trainedIn = (metadata: Metadata, key: Key): number => {
   const original = key("rope.scaling.original_context_length")
-  const { metadata } = file.header
   return countIn(
     metadata,
     metadata.has(original) ? original : key("context_length"),
     limits.contextTokens,
   )
+}
+
+/** The same, where long sequences are rotated in another way. */
+export const longAfterIn = (file: GgufFile, key: Key): number | undefined =>
+  file.has(longTensors.long) ? trainedIn(file.header.metadata, key) : undefined
+
+const scalingType = "rope.scaling.type"
+
+/** YaRN's, as llama.cpp has it; undefined where the file is scaled in another way. */
+const yarnIn = (metadata: Metadata, key: Key): Yarn | undefined => {
+  if (metadata.get(key(scalingType)) !== "yarn") return undefined
+  const factor = numberIn(metadata, key("rope.scaling.factor"))
+  return {
+    ...yarnDefaults,
+    factor,
+    trainedTokens: trainedIn(metadata, key),
+    magnitude: numberOr(metadata, key("rope.scaling.attn_factor"), 1) * yarnMagnitude(factor),
+  }
+}
+
+/** The model's window: its own, or what YaRN makes of the original one where that is more. */
+export const windowIn = (metadata: Metadata, key: Key): number => {
+  const own = countIn(metadata, key("context_length"), limits.contextTokens)
+  const yarn = yarnIn(metadata, key)
+  return yarn ? Math.max(own, yarnWindow(yarn)) : own
 }
 
 const wholeRotary = (
@@ -34,25 +58,34 @@ const wholeRotary = (
   const dimensions = countOr(metadata, key("rope.dimension_count"), headSize, headSize)
   if (dimensions % 2) throw new Damaged(`it rotates ${dimensions} dimensions, an odd number`)
   if (dimensions !== headSize && architecture !== "phi3")
-    throw new Unsupported("it rotates a part of its dimensions, which this backend can't do")
-  const plain = rotationsOf(numberOr(metadata, key("rope.freq_base"), 10_000), dimensions)
-  const by = (name: string) => slowedBy(plain, vectorOf(file, name, plain.length), name)
+    throw new Unsupported(
+      `'${key("rope.dimension_count")}' is ${dimensions}: it rotates a part of its ${headSize} dimensions, which this backend can't do`,
+    )
+  const base = numberOr(metadata, key("rope.freq_base"), 10_000)
+  const plain = rotationsOf(base, dimensions)
+  const by = (name: string, rotations = plain) =>
+    slowedBy(rotations, vectorOf(file, name, plain.length), name)
   if (file.has(longTensors.long))
     return {
       rotations: by(longTensors.short),
       longRotations: by(longTensors.long),
       magnitude: numberOr(metadata, key("rope.scaling.attn_factor"), 1),
     }
-  return { rotations: scaled(file.has(factorsTensor) ? by(factorsTensor) : plain, metadata, key) }
+  const yarn = yarnIn(metadata, key)
+  const rotary = yarn
+    ? yarnRotary(base, dimensions, yarn)
+    : { rotations: scaled(plain, metadata, key) }
+  if (!file.has(factorsTensor)) return rotary
+  return { ...rotary, rotations: by(factorsTensor, rotary.rotations) }
 }
 
 const scaled = (rotations: readonly number[], metadata: Metadata, key: Key): readonly number[] => {
-  const type = metadata.get(key("rope.scaling.type"))
+  const type = metadata.get(key(scalingType))
   if (type === "linear")
     return linearlyScaled(rotations, numberIn(metadata, key("rope.scaling.factor")))
   if (type !== undefined && type !== "none")
     throw new Unsupported(
-      `its rotary embedding is scaled by '${type}'; this backend knows linear, and factors in '${factorsTensor}'`,
+      `'${key(scalingType)}' is '${type}'; this backend knows linear, yarn, and factors in '${factorsTensor}'`,
     )
   // files from before scaling had a type
   const old = key("rope.scale_linear")

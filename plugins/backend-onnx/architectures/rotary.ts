@@ -77,13 +77,27 @@ const llama3Scaled = (
   })
 }
 
+const typeKeys = ["rope_type", "type"]
+
+/** The kind of a scaling of config.json, which older files name by another key. */
+export const scalingTypeIn = (scaling: Metadata): string => {
+  const key = typeKeys.find((each) => scaling.has(each))
+  return key === undefined ? "default" : textIn(scaling, key)
+}
+
+/** Kinds of scaling that leave the rotations as they are. */
+const plainTypes: readonly string[] = [
+  "default",
+  // positions of rows and columns
+  "mrope",
+  // of longer texts than the model's window, which are not read
+  "dynamic",
+]
+
 /** Applies the scaling of config.json's `rope_scaling`, or `rope_parameters` in newer files. */
 export const scaledBy = (rotations: readonly number[], scaling: Metadata): readonly number[] => {
-  const type =
-    ["rope_type", "type"].flatMap((key) => (scaling.has(key) ? [textIn(scaling, key)] : []))[0] ??
-    "default"
-  // positions of rows and columns; the rotations themselves are plain
-  if (type === "default" || type === "mrope") return rotations
+  const type = scalingTypeIn(scaling)
+  if (plainTypes.includes(type)) return rotations
   if (type === "linear") return linearlyScaled(rotations, numberIn(scaling, "factor"))
   if (type === "llama3")
     return llama3Scaled(rotations, {
@@ -93,6 +107,6 @@ export const scaledBy = (rotations: readonly number[], scaling: Metadata): reado
       trainedTokens: countIn(scaling, "original_max_position_embeddings", 2 ** 31),
     })
   throw new Unsupported(
-    `its rotary embedding is scaled by '${type}'; this backend knows linear and llama3`,
+    `its rotary embedding is scaled by the 'rope_type' '${type}', which this backend can't do here`,
   )
 }

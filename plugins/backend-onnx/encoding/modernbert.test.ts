@@ -43,7 +43,7 @@ describe("rope_scaling, the form of transformers 4", () => {
   test("of null is none, and one of an unknown type is refused", () => {
     expect(rotaryOf({ rope_scaling: null })).toEqual(plain)
     expect(() => rotaryOf({ rope_scaling: { rope_type: "yarn", factor: 4 } })).toThrow(
-      /config.json: its rotary embedding is scaled by 'yarn'/,
+      /config.json: its rotary embedding is scaled by the 'rope_type' 'yarn'/,
     )
   })
 })
