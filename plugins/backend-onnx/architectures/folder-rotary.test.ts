@@ -119,3 +119,13 @@ test("dynamic scaling is that of longer texts than the window, which are not rea
     readConfig("llama", { rope_parameters: plain }),
   )
 })
+
+test("of Gemma's parameters that name no kind of layers none counts, as in transformers", () => {
+  const plain = readConfig("gemma3", { rope_parameters: undefined })
+  const flat = { rope_type: "linear", factor: 8, rope_theta: 5e3 }
+  expect(readConfig("gemma3", { rope_parameters: flat })).toEqual(plain)
+  const theta = { rope_theta: 7e3 }
+  expect(readConfig("gemma3", { rope_parameters: flat, ...theta })).toEqual(
+    readConfig("gemma3", { rope_parameters: undefined, ...theta }),
+  )
+})

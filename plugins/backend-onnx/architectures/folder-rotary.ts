@@ -74,7 +74,8 @@ const rotaryByKind = (
   const byKind = [older, newer].find(
     (one) => one.has("full_attention") || one.has("sliding_attention"),
   )
-  const all = byKind ? objectAt(byKind, "full_attention") : newer
+  // newer ones that name no kind are ignored, as by transformers
+  const all = byKind ? objectAt(byKind, "full_attention") : new Map()
   return {
     full_attention: rotaryOf(
       json,
