@@ -1,14 +1,15 @@
 import { Environment, Interpreter, parse, Template, tokenize } from "@huggingface/jinja"
+import { pythonFilters } from "./python-filters.ts"
+import { methodNames, methodOf, stripped } from "./python-methods.ts"
 import { pythonOperators } from "./python-operators.ts"
 import {
   functionValue,
-  pythonJson,
   pythonText,
-  pythonTexts,
   type TemplateValue,
   templateValue,
   textValue,
 } from "./python-text.ts"
+import { given, itemOf, loopItems } from "./python-values.ts"
 import { strftime } from "./strftime.ts"
 
 type Node = Record<string, unknown> & { readonly type?: unknown }
@@ -21,18 +22,11 @@ const ends: Readonly<Record<string, { readonly begin: boolean; readonly end: boo
   rstrip: { begin: false, end: true },
 }
 
-const whiteSpace = " \t\n\r\v\f"
-
 const stripping =
-  ({ begin, end }: (typeof ends)[string]) =>
+  (which: (typeof ends)[string]) =>
   (text: unknown, characters: string | null): string => {
     if (typeof text !== "string") throw new Error("only a text can be stripped")
-    const stripped = new Set(characters ?? whiteSpace)
-    const all = [...text]
-    let [from, to] = [0, all.length]
-    while (begin && from < to && stripped.has(all[from]!)) from++
-    while (end && from < to && stripped.has(all[to - 1]!)) to--
-    return all.slice(from, to).join("")
+    return stripped(text, characters ?? undefined, which)
   }
 
 const range = (first: number, ...more: readonly number[]): readonly number[] => {
@@ -59,12 +53,38 @@ const plainFunctions: Readonly<Record<string, unknown>> = {
   ),
 }
 
+/** A method of ours, or one of the library's. */
+const calledMethod = (
+  value: TemplateValue,
+  name: string,
+  args: readonly TemplateValue[],
+): TemplateValue => {
+  const method = methodOf(value, name)
+  if (method) return method(value, given(args))
+  const own: unknown = value.builtins.get(name)?.value
+  if (typeof own !== "function") throw new Error(`a ${value.type} has no method '${name}'`)
+  return own(args, new Environment()) as TemplateValue
+}
+
 const valueFunctions: Readonly<
   Record<string, (...args: readonly TemplateValue[]) => TemplateValue>
 > = {
   "py.text": (value) => textValue(pythonText(value!)),
-  "py.texts": (value) => pythonTexts(value!),
-  "py.json": (...args) => pythonJson(args),
+  "py.item": (whole, key) => itemOf(whole!, key!),
+  "py.loop": (value) => loopItems(value!, false),
+  "py.pairs": (value) => loopItems(value!, true),
+  ...Object.fromEntries(
+    Object.entries(pythonFilters).map(([name, filter]) => [
+      `filter.${name}`,
+      (value, ...more) => filter(value!, given(more)),
+    ]),
+  ),
+  ...Object.fromEntries(
+    [...methodNames].map((name) => [
+      `method.${name}`,
+      (value, ...more) => calledMethod(value!, name, more),
+    ]),
+  ),
   ...Object.fromEntries(
     Object.entries(pythonOperators).map(([name, operator]) => [
       `py.${name}`,
@@ -94,23 +114,41 @@ const call = (name: string, args: readonly unknown[]): Node =>
 const isMember = (callee: unknown): callee is Member =>
   (callee as Node | null)?.type === "MemberExpression" && (callee as Node).computed === false
 
-/** `text.lstrip(characters)` becomes a call of a function. */
-const withStripping = (node: Node): Node => {
+/** `text.lstrip(characters)` and other methods become calls of functions. */
+const withMethods = (node: Node): Node => {
   const { callee, args } = node as { callee?: unknown; args?: readonly unknown[] }
-  if (node.type !== "CallExpression" || args?.length !== 1 || !isMember(callee)) return node
+  if (node.type !== "CallExpression" || !args || !isMember(callee)) return node
   const method = String(callee.property.value)
-  return Object.hasOwn(ends, method) ? call(`str.${method}`, [callee.object, ...args]) : node
+  const all = [callee.object, ...args]
+  if (methodNames.has(method)) return call(`method.${method}`, all)
+  return Object.hasOwn(ends, method) && args.length === 1 ? call(`str.${method}`, all) : node
 }
 
-/** Filters that write values, and the one that joins them. */
-const withPythonTexts = (node: Node): Node => {
+const withFilters = (node: Node): Node => {
   const filter = node.filter as (Node & { callee?: Node; args?: readonly unknown[] }) | undefined
-  if (node.type === "FilterExpression" && filter) {
-    const name = String(filter.callee?.value ?? filter.value)
-    if (name === "string") return call("py.text", [node.operand])
-    if (name === "tojson") return call("py.json", [node.operand, ...(filter.args ?? [])])
-    if (name === "join") node.operand = call("py.texts", [node.operand])
-  }
+  if (node.type !== "FilterExpression" || !filter) return node
+  const name = String(filter.callee?.value ?? filter.value)
+  return Object.hasOwn(pythonFilters, name)
+    ? call(`filter.${name}`, [node.operand, ...(filter.args ?? [])])
+    : node
+}
+
+/** `text[0]` is a character, not a half of one. */
+const withItems = (node: Node): Node => {
+  const { type, computed, object, property } = node
+  const plain: unknown[] = ["SliceExpression", "StringLiteral"]
+  if (type !== "MemberExpression" || !computed || plain.includes((property as Node).type))
+    return node
+  return call("py.item", [object, property])
+}
+
+/** Loops see the characters of a text, and take tuples apart. */
+const withLoops = (node: Node): Node => {
+  if (node.type !== "For") return node
+  const name = (node.loopvar as Node).type === "TupleLiteral" ? "py.pairs" : "py.loop"
+  const iterable = node.iterable as Node
+  const [owner, key] = iterable.type === "SelectExpression" ? [iterable, "lhs"] : [node, "iterable"]
+  owner[key] = call(name, [owner[key]])
   return node
 }
 
@@ -148,7 +186,7 @@ const rewritten = (node: unknown): unknown => {
     return new Map([...node].map(([key, value]) => [rewritten(key), rewritten(value)]))
   const own = node as Node
   for (const [key, child] of Object.entries(own)) own[key] = rewritten(child)
-  return withPrinting(withPythonOperators(withPythonTexts(withStripping(own))))
+  return withPrinting(withLoops(withItems(withPythonOperators(withFilters(withMethods(own))))))
 }
 
 /** A `+` keeps the white space that blocks alone on a line take along; the library doesn't know it. */
@@ -159,7 +197,8 @@ const withKeptSpace = (source: string): string =>
  * A chat template, rendered as transformers does it, which the library doesn't wholly: it ignores
  * the characters that `strip`, `lstrip` and `rstrip` are given and takes all white space, which
  * changes the indentation of earlier answers (Qwen3, SmolLM3), prints and compares values as
- * JavaScript does, and knows few directives of `strftime_now`, in the server's language.
+ * JavaScript does, counts halves of characters, lacks many filters and methods, and knows few
+ * directives of `strftime_now`, in the server's language.
  */
 export class ChatTemplate extends Template {
   constructor(source: string) {

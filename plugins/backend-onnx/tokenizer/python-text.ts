@@ -17,6 +17,12 @@ const FunctionValue = classOf(() => "")
 
 export const textValue = (text: string): TemplateValue => new StringValue(text)
 
+export const listValue = (items: readonly TemplateValue[]): TemplateValue =>
+  new ArrayValue([...items])
+
+export const numberValue = (value: number, isFloat: boolean): TemplateValue =>
+  isFloat ? new FloatValue(value) : new IntegerValue(value)
+
 export const functionValue = (
   call: (args: readonly TemplateValue[]) => TemplateValue,
 ): TemplateValue => new FunctionValue(call)
@@ -157,10 +163,10 @@ const jsonOf = (value: TemplateValue, style: JsonStyle, depth = 0): string => {
 }
 
 /** The filter `tojson` of transformers, with its arguments in their order. */
-export const pythonJson = ([value, ...args]: readonly TemplateValue[]): TemplateValue => {
-  const last = args.at(-1)
-  const named = last?.type === "KeywordArgumentsValue" ? (last.value as Values) : undefined
-  const positional = named ? args.slice(0, -1) : args
+export const pythonJson = (
+  [value, ...positional]: readonly TemplateValue[],
+  named?: Values,
+): TemplateValue => {
   const [ascii, indent, separators, sorted] = [
     "ensure_ascii",
     "indent",
@@ -181,11 +187,3 @@ export const pythonJson = ([value, ...args]: readonly TemplateValue[]): Template
   }
   return new StringValue(jsonOf(value!, style))
 }
-
-/** The items of a list as texts, for `join`. */
-export const pythonTexts = (value: TemplateValue): TemplateValue =>
-  value.type === "ArrayValue" || value.type === "TupleValue"
-    ? new ArrayValue(
-        (value.value as readonly TemplateValue[]).map((each) => textValue(pythonText(each))),
-      )
-    : value
