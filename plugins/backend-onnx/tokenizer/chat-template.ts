@@ -53,6 +53,9 @@ const plainFunctions: Readonly<Record<string, unknown>> = {
   ),
 }
 
+/** What loops printed that may be left, the innermost last. */
+const kept: TemplateValue[][] = []
+
 /** A method of ours, or one of the library's. */
 const calledMethod = (
   value: TemplateValue,
@@ -71,6 +74,21 @@ const valueFunctions: Readonly<
 > = {
   "py.text": (value) => textValue(pythonText(value!)),
   "py.item": (whole, key) => itemOf(whole!, key!),
+  "py.begin": () => {
+    kept.push([])
+    return textValue("")
+  },
+  "py.keep": (value) => {
+    kept.at(-1)!.push(value!)
+    return textValue("")
+  },
+  "py.kept": () =>
+    textValue(
+      kept
+        .pop()!
+        .map((value) => pythonText(value))
+        .join(""),
+    ),
   "py.loop": (value) => loopItems(value!, false),
   "py.pairs": (value) => loopItems(value!, true),
   ...Object.fromEntries(
@@ -142,6 +160,34 @@ const withItems = (node: Node): Node => {
   return call("py.item", [object, property])
 }
 
+const isLeaving = (node: Node): boolean =>
+  node.type === "Break" ||
+  node.type === "Continue" ||
+  (node.type === "If" && ["body", "alternate"].some((key) => leaves(node[key])))
+
+/** Whether a loop may be left from here, or its turn. */
+const leaves = (body: unknown): boolean =>
+  Array.isArray(body) && (body as readonly Node[]).some(isLeaving)
+
+const silent: ReadonlySet<unknown> = new Set(["Break", "Continue", "Set", "Macro", "Comment"])
+
+/** What is printed is kept aside, so that it stays where a turn ends early. */
+const keeping = (node: Node): Node => {
+  if (silent.has(node.type)) return node
+  if (!isLeaving(node)) return call("py.keep", [node])
+  for (const key of ["body", "alternate"])
+    if (Array.isArray(node[key])) node[key] = (node[key] as readonly Node[]).map(keeping)
+  return node
+}
+
+/** The library forgets what a turn of a loop printed before `break` or `continue`. */
+const withWholeTurns = (node: Node): Node => {
+  if (node.type !== "For" || !leaves(node.body)) return node
+  for (const key of ["body", "defaultBlock"])
+    if (Array.isArray(node[key])) node[key] = (node[key] as readonly Node[]).map(keeping)
+  return call("py.kept", [call("py.begin", []), node])
+}
+
 /** Loops see the characters of a text, and take tuples apart. */
 const withLoops = (node: Node): Node => {
   if (node.type !== "For") return node
@@ -186,7 +232,9 @@ const rewritten = (node: unknown): unknown => {
     return new Map([...node].map(([key, value]) => [rewritten(key), rewritten(value)]))
   const own = node as Node
   for (const [key, child] of Object.entries(own)) own[key] = rewritten(child)
-  return withPrinting(withLoops(withItems(withPythonOperators(withFilters(withMethods(own))))))
+  return withWholeTurns(
+    withPrinting(withLoops(withItems(withPythonOperators(withFilters(withMethods(own)))))),
+  )
 }
 
 /** A `+` keeps the white space that blocks alone on a line take along; the library doesn't know it. */
@@ -208,6 +256,7 @@ export class ChatTemplate extends Template {
 
   override render(variables: Readonly<Record<string, unknown>>): string {
     const environment = new Environment()
+    kept.length = 0
     for (const [name, value] of globals) environment.setVariable(name, value)
     for (const [name, value] of Object.entries(variables))
       environment.setVariable(name, templateValue(value))

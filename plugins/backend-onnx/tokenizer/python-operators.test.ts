@@ -38,9 +38,26 @@ test.each([
   ["{% filter upper %}abc{% endfilter %}", "ABC"],
   ["{% if n == 5 %}a{% elif n == 6 %}b{% else %}c{% endif %}", "a"],
   ["{# c #}x", "x"],
+  [
+    "{% for x in nums %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% if x == 2 %}{% break %}{% endif %}{% endfor %}",
+    "32",
+  ],
   ["{{ \"\\u00e9\\x41\\n\\t\\\\\" }} {{ 'a\\'b' }}", "éA\n\t\\ a'b"],
   ['{{ "a😀" < "a￿" }}', "False"],
   ["{{ 5 is number and 5 is not string }}", "True"],
+  [
+    "{% for x in nums %}a{{ x }}{% if x == 3 %}b{% continue %}{% endif %}c{% for y in nums %}({{ y }}{% if y == 1 %}!{% break %}{% endif %}){% endfor %}d{% else %}none{% endfor %}e",
+    "a3ba1c(3)(1!da2c(3)(1!de",
+  ],
+  ["{% for x in [] %}{% continue %}{% else %}none{% endfor %}", "none"],
+  [
+    "{% macro m(v) %}{% for y in v %}{{ y }}{% if y == 1 %}{% break %}{% endif %},{% endfor %}{% endmacro %}{% for x in nums %}[{{ m(nums) }}]{% if x == 1 %}{% continue %}{% endif %};{% set q = x %}{{ q }}{% endfor %}",
+    "[3,1];3[3,1][3,1];2",
+  ],
+  [
+    "{% for x in nums %}{% set z %}s{{ x }}{% endset %}{% filter upper %}f{{ z }}{% endfilter %}{% if x == 1 %}{% break %}{% elif x == 2 %}two{% else %}{{ x }}{% continue %}{% endif %}-{% endfor %}",
+    "FS33FS1",
+  ],
   [
     '{{ "%5.1f|%+d|%s" % (1.25, 3, none) }} {{ "%s" % [1, 2] }} {{ "%d%%" % 5 }}',
     "  1.2|+3|None [1, 2] 5%",
