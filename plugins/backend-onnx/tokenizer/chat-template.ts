@@ -2,6 +2,7 @@ import { Environment, Interpreter, parse, Template, tokenize } from "@huggingfac
 import { pythonFilters } from "./python-filters.ts"
 import { methodNames, methodOf, stripped } from "./python-methods.ts"
 import { pythonOperators } from "./python-operators.ts"
+import { pythonTests } from "./python-tests.ts"
 import {
   functionValue,
   pythonText,
@@ -257,6 +258,7 @@ export class ChatTemplate extends Template {
   override render(variables: Readonly<Record<string, unknown>>): string {
     const environment = new Environment()
     kept.length = 0
+    for (const [name, test] of Object.entries(pythonTests)) environment.tests.set(name, test)
     for (const [name, value] of globals) environment.setVariable(name, value)
     for (const [name, value] of Object.entries(variables))
       environment.setVariable(name, templateValue(value))

@@ -9,6 +9,9 @@ const is =
   ({ type }) =>
     types.includes(type)
 
+/** Keyword arguments of a macro are one, too. */
+const isMapping = is("ObjectValue", "KeywordArgumentsValue")
+
 const related = (operator: string, names: readonly string[]): Readonly<Record<string, Test>> =>
   Object.fromEntries(
     [operator, ...names].map((name) => [
@@ -31,7 +34,7 @@ const remainder =
   (value) =>
     Math.abs(Number(value.value) % 2) === wanted
 
-/** Jinja's tests by their names, for the filters that take one. */
+/** Jinja's tests by their names. */
 export const pythonTests: Readonly<Record<string, Test>> = {
   ...related("==", ["eq", "equalto"]),
   ...related("!=", ["ne"]),
@@ -50,10 +53,9 @@ export const pythonTests: Readonly<Record<string, Test>> = {
   float: is("FloatValue"),
   number: isNumeric,
   string: isText,
-  mapping: is("ObjectValue"),
-  sequence: (value) => isText(value) || isList(value) || value.type === "ObjectValue",
-  iterable: (value) =>
-    isText(value) || isList(value) || isUndefined(value) || value.type === "ObjectValue",
+  mapping: isMapping,
+  sequence: (value) => isText(value) || isList(value) || isUndefined(value) || isMapping(value),
+  iterable: (value) => isText(value) || isList(value) || isUndefined(value) || isMapping(value),
   callable: is("FunctionValue"),
   odd: remainder(1),
   even: remainder(0),
