@@ -3,6 +3,14 @@ import { renderedWith } from "./testing/template-values.ts"
 
 // the wanted texts are those of transformers 5.24
 test.each([
+  [
+    "{{ e[0] }}{{ e[1] }}{{ e[2] }}{{ e[3] }}{{ e[5] }}{{ e[6] is defined }}|{{ e[-1] }}{{ e[-2] }}{{ e[-3] }}{{ e[-5] }}{{ e[-6] }}{{ e[-7] is defined }}",
+    "a😀b😀éFalse|é 😀😀aFalse",
+  ],
+  [
+    '{{ "😀😀"[0] }}{{ "😀😀"[1] }}{{ "😀😀"[-1] }}{{ "😀😀"[-2] }}{{ ""[0] is defined }}{{ "😀" | first }}{{ "a😀" | last }}',
+    "😀😀😀😀False😀😀",
+  ],
   ['{{ "%s" % t }}', "Hello wORLD foo"],
   ['{{ "%s-%s" % (t, n) }}', "Hello wORLD foo-5"],
   ["{{ e[0] }}{{ e[1] }}{{ e[-1] }}", "a😀é"],

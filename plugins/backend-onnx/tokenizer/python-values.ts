@@ -45,7 +45,9 @@ export const itemsOf = (value: TemplateValue): readonly TemplateValue[] => {
 
 /** A character of a text, which may be two units; a negative place counts from its end. */
 export const characterAt = (text: string, at: number): TemplateValue => {
-  const character = [...text].at(at)
+  // of as many units as that many characters may have, as texts may be long
+  const part = at < 0 ? text.slice(2 * at) : text.slice(0, 2 * (at + 1))
+  const character = [...part].at(at)
   return character === undefined ? undefinedValue : templateValue(character)
 }
 
