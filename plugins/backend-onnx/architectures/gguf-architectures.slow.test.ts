@@ -13,22 +13,13 @@ import {
   logitsIn,
   relativeError,
 } from "../testing/fixtures.ts"
-import { decodeAs, encodeAs, encodedTypes, ggmlTypeNamed } from "../testing/ggml-encode.ts"
-import {
-  architectureMetadata,
-  byteLevelMetadata,
-  gemmaMetadata,
-  ggufTensors,
-  longRotaryFactors,
-  phiMetadata,
-  rotaryFactors,
-  type SentencePieceFixture,
-  sentencePieceMetadata,
-} from "../testing/gguf-of-folder.ts"
+import { decodeAs, encodedTypes, ggmlTypeNamed } from "../testing/ggml-encode.ts"
+import { architectureMetadata, byteLevelMetadata } from "../testing/gguf-of-folder.ts"
 import { type GgufContent, writeGguf } from "../testing/gguf-writer.ts"
 import { folderConfig } from "./folder-config.ts"
 import { readModelHeader } from "./model-source.ts"
 import { rotationsOf } from "./rotary.ts"
+import { type FamilyName, familyGguf, ropeBase, template } from "./testing/family-gguf.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-gguf-architectures-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -50,89 +41,10 @@ const logitsOf = async (path: string, precision: Precision, ids: readonly number
   return logits
 }
 
-const template = {
-  "tokenizer.chat_template": "{{ messages[0].content }}",
-  "tokenizer.ggml.eos_token_id": 2,
-}
-const pieces = JSON.parse(
-  readFileSync(fixtureFolder("sentencepiece.json"), "utf8"),
-) as SentencePieceFixture
-
-const ropeBase = {
-  llama: 100_000,
-  "llama3-sharded": 500,
-  mistral: 10_000,
-  qwen2: 1_000_000,
-  qwen3: 1_000_000,
-  gemma3: 1_000_000,
-  smollm3: 5_000_000,
-  phi3: 10_000,
-  "phi4-mini": 10_000,
-  "qwen3-moe": 1_000_000,
-}
-type Name = keyof typeof ropeBase
-
-const linearScaling = {
-  "gemma3.rope.scaling.type": "linear",
-  "gemma3.rope.scaling.factor": { f32: 8 },
-}
-
-const tokenizerOf = (name: Name) => {
-  if (name === "mistral") return sentencePieceMetadata(pieces)
-  if (name === "gemma3") return gemmaMetadata(fixtureFolder(name))
-  if (name === "phi3") return phiMetadata(fixtureFolder(name))
-  return byteLevelMetadata(
-    fixtureFolder(name),
-    {
-      llama: "smollm",
-      "llama3-sharded": "llama-bpe",
-      qwen2: "qwen2",
-      qwen3: "qwen2",
-      smollm3: "smaug-bpe",
-      "phi4-mini": "gpt-4o",
-      "qwen3-moe": "qwen2",
-    }[name],
-  )
-}
-
-/**
- * The fixture as a GGUF file with matrices of this type. With `twin` they are encoded, decoded
- * again and stored as floats.
- */
-const ggufOf = (
-  name: Name,
-  types: string | ((tensor: string) => string),
-  twin = false,
-  more: GgufContent["metadata"] = {},
-): string => {
-  const config = folderConfig(fixtureFolder(name))
-  const encode = (values: Float32Array, tensor: string) => {
-    const type = typeof types === "string" ? types : types(tensor)
-    const bytes = encodeAs(type, values)
-    return twin
-      ? { type: 0, bytes: new Uint8Array(decodeAs(type, bytes, values.length).buffer) }
-      : { type: ggmlTypeNamed(type).id, bytes }
-  }
-  const scaled =
-    name === "llama3-sharded"
-      ? [rotaryFactors(config, ropeBase[name])]
-      : config.longAfter
-        ? longRotaryFactors(config, ropeBase[name])
-        : []
-  return stored({
-    metadata: {
-      ...architectureMetadata(config, ropeBase[name]),
-      ...(name === "gemma3" ? linearScaling : {}),
-      ...tokenizerOf(name),
-      ...template,
-      ...more,
-    },
-    tensors: [...ggufTensors(fixtureFolder(name), config, encode), ...scaled],
-  })
-}
+const ggufOf = (...family: Parameters<typeof familyGguf>): string => stored(familyGguf(...family))
 
 describe("a GGUF file of the same weights gives the same logits", () => {
-  test.each(Object.keys(ropeBase) as readonly Name[])("%s", async (name) => {
+  test.each(Object.keys(ropeBase) as readonly FamilyName[])("%s", async (name) => {
     const { ids } = expectedOf(name)
     for (const [i, logits] of (await logitsOf(ggufOf(name, "F32"), "fp32", ids)).entries())
       expect(largestGap(logits, expectedLogits(name)[i]!)).toBeLessThan(2e-4)
