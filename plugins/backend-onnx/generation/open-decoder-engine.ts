@@ -98,10 +98,10 @@ export const openDecoderEngine = async (
     constraints,
     textEncoder: new TextToTokenEncoder(vocabulary, bytesOf),
   }
-  const words = (word: string) => ({
-    one: decoder.idsOf([word]),
-    all: decoder.idsOf(spellings(word)),
-  })
+  const spelled = decoder.idsOf([...spellings("yes"), ...spellings("no")])
+  const among = (texts: readonly string[]) =>
+    spelled.filter((id) => texts.includes(Buffer.from(bytesOf(id)).toString()))
+  const words = (word: string) => ({ one: among([word]), all: among(spellings(word)) })
   return {
     info: {
       folder,

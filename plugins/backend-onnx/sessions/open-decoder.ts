@@ -51,7 +51,7 @@ const decoderOf = (
     endTokens: new Set(endTokens),
     // an embedding table may have more rows than the vocabulary has tokens
     bytesOf: (id) => (id < vocabulary.tokens.length ? bytesOf(id) : noBytes),
-    idsOf: (words) => idsOfWords(vocabulary, words),
+    idsOf: (words) => idsOfWords(vocabulary, bytesOf, words),
     startsWithSpace,
     thinks: templates.some((each) => templateStyle(each).thinks),
     isDated: templates.some((each) => /\bstrftime_now\b/.test(each)),

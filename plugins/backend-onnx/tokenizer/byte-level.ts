@@ -12,15 +12,22 @@ const makeAlphabet = (): readonly string[] => {
 }
 
 export const byteAlphabet = makeAlphabet()
-const byteOf = new Map(byteAlphabet.map((character, byte) => [character, byte]))
+
+/** By character code; -1: it is not of the alphabet. */
+const byteOf = new Int16Array(2 ** 9).fill(-1)
+for (const [byte, character] of byteAlphabet.entries()) byteOf[character.charCodeAt(0)] = byte
 
 export const toByteLevel = (text: string): string =>
   Array.from(Buffer.from(text), (byte) => byteAlphabet[byte]).join("")
 
 /** Returns the bytes of a vocabulary entry; a character outside the alphabet stands for itself. */
 export const fromByteLevel = (token: string): Buffer => {
-  const bytes = Array.from(token, (character) => byteOf.get(character))
-  return bytes.every((byte) => byte !== undefined)
-    ? Buffer.from(bytes as number[])
-    : Buffer.from(token)
+  const bytes = Buffer.allocUnsafe(token.length)
+  // a vocabulary has up to a quarter of a million entries, and all are read when a model opens
+  for (let i = 0; i < token.length; i++) {
+    const byte = byteOf[token.charCodeAt(i)] ?? -1
+    if (byte < 0) return Buffer.from(token)
+    bytes[i] = byte
+  }
+  return bytes
 }

@@ -68,7 +68,7 @@ test("the tokenizer of the file's metadata keeps every text, and merges words", 
     }),
   )
   expect((await chat.tokenizer.encode("yes", null)).getLength()).toBe(1)
-  expect(idsOfWords(vocabulary, ["yes", "never"])).toHaveLength(1)
+  expect(idsOfWords(vocabulary, vocabulary.bytesOf, ["yes", "never"])).toHaveLength(1)
   expect(language.endTokens).toEqual([1, 2])
 })
 

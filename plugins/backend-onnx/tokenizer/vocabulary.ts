@@ -65,9 +65,15 @@ export const endsByName = (controlTokens: Readonly<Record<string, number>>): rea
   endNames.flatMap((name) => (Object.hasOwn(controlTokens, name) ? [controlTokens[name]!] : []))
 
 /** Returns the ids of those spellings that are a single token. */
-export const idsOfWords = (vocabulary: Vocabulary, words: readonly string[]): readonly number[] => {
-  const wanted = new Set(words)
-  return vocabulary.tokens.flatMap((_, id) =>
-    wanted.has(vocabulary.bytesOf(id).toString("utf8")) ? [id] : [],
-  )
+export const idsOfWords = (
+  { tokens }: Pick<Vocabulary, "tokens">,
+  bytesOf: (id: number) => Uint8Array,
+  words: readonly string[],
+): readonly number[] => {
+  const wanted = words.map((word) => Buffer.from(word))
+  const most = Math.max(...wanted.map(({ length }) => length))
+  return tokens.flatMap((_, id) => {
+    const bytes = bytesOf(id)
+    return bytes.length <= most && wanted.some((word) => word.equals(bytes)) ? [id] : []
+  })
 }
