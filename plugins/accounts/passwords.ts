@@ -1,4 +1,3 @@
-import { hash, verify } from "@node-rs/argon2"
 import { Effect, Semaphore } from "effect"
 import { isLongerThan, PortError } from "../../core/index.ts"
 
@@ -48,12 +47,20 @@ const inTurn = <A>(work: Effect.Effect<A, PortError>): Effect.Effect<A, PortErro
       )
   })
 
+/** Loaded with the first password: calls by keys have none. */
+const argon2 = () => import("@node-rs/argon2")
+
 const failed = (cause: unknown) =>
   new PortError({ port: "passwords", message: "argon2 failed", cause })
 
 /** Returns a PHC string: `$argon2id$v=19$m=19456,t=2,p=1$...`. */
 export const hashPassword = (password: string): Effect.Effect<string, PortError> =>
-  inTurn(Effect.tryPromise({ try: (signal) => hash(password, cost, signal), catch: failed }))
+  inTurn(
+    Effect.tryPromise({
+      try: async (signal) => (await argon2()).hash(password, cost, signal),
+      catch: failed,
+    }),
+  )
 
 export const isPassword = (
   passwordHash: string,
@@ -61,7 +68,7 @@ export const isPassword = (
 ): Effect.Effect<boolean, PortError> =>
   inTurn(
     Effect.tryPromise({
-      try: (signal) => verify(passwordHash, password, undefined, signal),
+      try: async (signal) => (await argon2()).verify(passwordHash, password, undefined, signal),
       catch: failed,
     }),
   )

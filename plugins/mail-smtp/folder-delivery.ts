@@ -2,20 +2,25 @@ import { randomBytes } from "node:crypto"
 import { mkdir, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { createTransport } from "nodemailer"
 import type { Log } from "../../core/index.ts"
 import type { Address } from "./address.ts"
 import { type Delivery, DeliveryFailed } from "./delivery.ts"
 import { type Outgoing, toMessage } from "./message.ts"
 
-const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" })
+/** Loaded with the first mail, as most servers start without one. */
+const loadComposer = async () => {
+  const { createTransport } = await import("nodemailer")
+  return createTransport({ streamTransport: true, buffer: true, newline: "windows" })
+}
+let composer: ReturnType<typeof loadComposer> | undefined
 
 /** File names sort by time, and a mail always has the same one. */
 const nameOf = ({ id, createdMs }: Outgoing) =>
   `${new Date(createdMs).toISOString().replaceAll(/[-:]|\.\d+/g, "")}-${id}.eml`
 
 const write = async (folder: string, outgoing: Outgoing, from: Address): Promise<string> => {
-  const { message } = await composer.sendMail(toMessage(outgoing, from))
+  composer ??= loadComposer()
+  const { message } = await (await composer).sendMail(toMessage(outgoing, from))
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const file = join(folder, nameOf(outgoing))
   const draft = `${file}.${randomBytes(6).toString("hex")}.tmp`

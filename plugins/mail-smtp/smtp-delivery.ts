@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { createTransport, type SendMailOptions } from "nodemailer"
+import type { SendMailOptions } from "nodemailer"
 import type { Address } from "./address.ts"
 import { type Delivery, DeliveryFailed } from "./delivery.ts"
 import { toMessage } from "./message.ts"
@@ -41,14 +41,13 @@ export const toFailure = (error: SmtpError): DeliveryFailed => {
   })
 }
 
-/** Opens a connection for each mail. Interruption closes it. */
-export const smtpDelivery = (
-  server: SmtpServer,
-  from: Address,
-  { silenceMs, attemptMs }: Timeouts = defaultTimeouts,
-): Delivery => {
-  const { host, port, secure, requireTLS, rejectUnauthorized, auth } = server
-  const transport = createTransport({
+/** Loaded with the first mail, as most servers start without one. */
+const loadTransport = async (
+  { host, port, secure, requireTLS, rejectUnauthorized, auth }: SmtpServer,
+  silenceMs: number,
+) => {
+  const { createTransport } = await import("nodemailer")
+  return createTransport({
     host,
     port,
     secure,
@@ -60,6 +59,15 @@ export const smtpDelivery = (
     socketTimeout: silenceMs,
     dnsTimeout: silenceMs,
   })
+}
+
+/** Opens a connection for each mail. Interruption closes it. */
+export const smtpDelivery = (
+  server: SmtpServer,
+  from: Address,
+  { silenceMs, attemptMs }: Timeouts = defaultTimeouts,
+): Delivery => {
+  let transport: ReturnType<typeof loadTransport> | undefined
   const tooSlow = new DeliveryFailed({
     reason: `the server took longer than ${attemptMs / 1000} s`,
     isPermanent: false,
@@ -67,9 +75,12 @@ export const smtpDelivery = (
   return {
     deliver: (mail) =>
       Effect.tryPromise({
-        // the types don't know `signal` yet
-        try: (signal) =>
-          transport.sendMail({ ...toMessage(mail, from), signal } as SendMailOptions),
+        try: async (signal) => {
+          transport ??= loadTransport(server, silenceMs)
+          // the types don't know `signal` yet
+          const message = { ...toMessage(mail, from), signal } as SendMailOptions
+          return (await transport).sendMail(message)
+        },
         catch: (error) => toFailure(error as SmtpError),
       }).pipe(
         Effect.timeoutOrElse({ duration: attemptMs, orElse: () => Effect.fail(tooSlow) }),

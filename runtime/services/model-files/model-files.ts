@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { EnvHttpProxyAgent, type RequestInfo, type RequestInit, fetch as undiciFetch } from "undici"
+import type { RequestInfo, RequestInit } from "undici"
 import {
   type Clock,
   type Log,
@@ -151,13 +151,22 @@ const chooseFetch = (env: Env): Fetch => {
   const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY
   if (!httpProxy && !httpsProxy) return globalThis.fetch
   const noProxy = env.no_proxy ?? env.NO_PROXY
-  const dispatcher = new EnvHttpProxyAgent({
+  const proxies = {
     ...(httpProxy && { httpProxy }),
     ...(httpsProxy && { httpsProxy }),
     ...(noProxy && { noProxy }),
-  })
-  return ((input: RequestInfo, init?: RequestInit) =>
-    undiciFetch(input, { ...init, dispatcher })) as unknown as Fetch
+  }
+  // only pulls need it
+  const load = async () => {
+    const { EnvHttpProxyAgent, fetch } = await import("undici")
+    return { fetch, dispatcher: new EnvHttpProxyAgent(proxies) }
+  }
+  let client: ReturnType<typeof load> | undefined
+  return (async (input: RequestInfo, init?: RequestInit) => {
+    client ??= load()
+    const { fetch, dispatcher } = await client
+    return fetch(input, { ...init, dispatcher })
+  }) as unknown as Fetch
 }
 
 /**

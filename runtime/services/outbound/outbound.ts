@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { Agent, request as send } from "undici"
 import {
   type Outbound,
   OutboundFailed,
@@ -42,6 +41,17 @@ const failureOf = (cause: unknown): OutboundRefused | OutboundFailed => {
   return new OutboundFailed({ message: `The connection failed (${code ?? name ?? "unknown"}).` })
 }
 
+/** Loaded for the first request, as it takes a tenth of a server's start. */
+const loadClient = async (resolve: ResolveName) => {
+  const { Agent, request } = await import("undici")
+  const maxHeaderSize = 16_384
+  return {
+    send: request,
+    guarded: new Agent({ connect: { lookup: guardedLookup(resolve) }, maxHeaderSize }),
+    open: new Agent({ maxHeaderSize }),
+  }
+}
+
 /**
  * `allowHosts`: exact `host:port`s that may be private and be called over http, for tests and
  * private receivers. `allowPorts`: ports of public hosts beside 443 and 80.
@@ -52,13 +62,14 @@ export const makeOutbound = (
   allowPorts: readonly string[] = [],
 ): Outbound => {
   const rules = { hosts: allowedHostPorts(allowHosts), ports: new Set(allowPorts) }
-  const guarded = new Agent({ connect: { lookup: guardedLookup(resolve) }, maxHeaderSize: 16_384 })
-  const open = new Agent({ maxHeaderSize: 16_384 })
+  let client: ReturnType<typeof loadClient> | undefined
 
   const fetchOnce = async (
     { method, url, headers, body, maxBytes }: OutboundRequest,
     signal: AbortSignal,
   ): Promise<OutboundReply> => {
+    client ??= loadClient(resolve)
+    const { send, guarded, open } = await client
     const dispatcher = rules.hosts.has(hostPortOf(new URL(url))) ? open : guarded
     // `reset`: connections are not reused, as each request must resolve the name again
     const reply = await send(url, {

@@ -4,6 +4,12 @@ import { type Metadata, textIn } from "../../weights/gguf-metadata.ts"
 import { readJson } from "../../weights/json-file.ts"
 import { explaining, ModelFileError, Unsupported } from "../../weights/model-file-error.ts"
 
+/**
+ * A pipeline's folder with its text encoder. Of Iris an adapter of the entry with this id is that
+ * part of the model, and no LoRA.
+ */
+export const textEncoderId = "text_encoder"
+
 const indexFile = "model_index.json"
 
 /** A folder in the layout of diffusers: a folder for each part, and which class each has. */

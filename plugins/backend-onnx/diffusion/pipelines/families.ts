@@ -1,12 +1,7 @@
 import { join } from "node:path"
 import { explaining, Unsupported } from "../../weights/model-file-error.ts"
-import { openPipelineFolder } from "../folder/pipeline-folder.ts"
+import { openPipelineFolder, textEncoderId } from "../folder/pipeline-folder.ts"
 import type { OpenImageModel } from "../model.ts"
-import { openFlux } from "./flux.ts"
-import { openFlux2 } from "./flux2.ts"
-import { openIris, textEncoderId } from "./iris.ts"
-import { openSd3 } from "./sd3.ts"
-import { openStableDiffusion } from "./stable-diffusion.ts"
 
 /** A family of image models. */
 export interface ImageFamily {
@@ -16,6 +11,14 @@ export interface ImageFamily {
   /** Ids of adapters that are parts of the model, and no LoRAs. */
   readonly parts?: readonly string[]
 }
+
+// loaded by the thread that opens one: the server's own only asks what a family can do
+const openFlux: OpenImageModel = async (...own) => (await import("./flux.ts")).openFlux(...own)
+const openFlux2: OpenImageModel = async (...own) => (await import("./flux2.ts")).openFlux2(...own)
+const openIris: OpenImageModel = async (...own) => (await import("./iris.ts")).openIris(...own)
+const openSd3: OpenImageModel = async (...own) => (await import("./sd3.ts")).openSd3(...own)
+const openStableDiffusion: OpenImageModel = async (...own) =>
+  (await import("./stable-diffusion.ts")).openStableDiffusion(...own)
 
 /** By the `_class_name` of model_index.json. */
 const families: Readonly<Record<string, ImageFamily>> = {

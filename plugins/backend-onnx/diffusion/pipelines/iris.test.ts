@@ -3,12 +3,13 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { encoderFolder, largestGap } from "../../testing/fixtures.ts"
+import { textEncoderId } from "../folder/pipeline-folder.ts"
 import { gridOf } from "../iris/iris-grid.ts"
 import { patchesOf, pictureOf } from "../iris/patches.ts"
 import type { ImageModel, Tensor } from "../model.ts"
 import { openSchedule } from "../schedulers/open-schedule.ts"
 import { diffusionFolder, expectedTensors } from "../transformers/testing/run-part.ts"
-import { openIris, textEncoderId } from "./iris.ts"
+import { openIris } from "./iris.ts"
 
 const patch = 16
 const tensors = expectedTensors("iris")

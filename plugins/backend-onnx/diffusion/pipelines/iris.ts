@@ -14,6 +14,7 @@ import {
   type PipelineFolder,
   partIn,
   schedulerIn,
+  textEncoderId,
 } from "../folder/pipeline-folder.ts"
 import { buildIrisDecoder, irisDecoderConfig } from "../iris/iris-decoder.ts"
 import { type GridTables, gridOf, gridTables } from "../iris/iris-grid.ts"
@@ -41,9 +42,6 @@ const multiple = 16
 const ownPrecision = "fp32"
 // a picture is stretched to other proportions up to this ratio
 const mostStretch = 1.15
-
-/** An adapter of the entry with this id is a part of the model, and no LoRA. */
-export const textEncoderId = "text_encoder"
 
 /**
  * An encoder of sentences as a text encoder. In: `input_ids [1,S]`, `lengths [1]`. Out: `states

@@ -3,8 +3,6 @@ import { DamagedContent, SourceFailed } from "../failure.ts"
 import type { ManifestFile } from "../store/manifest.ts"
 import { isSystemError } from "../system-error.ts"
 import { defaultUnpackLimits, makeUnpackSink, type UnpackLimits } from "./sink.ts"
-import { unpackTgz } from "./tgz.ts"
-import { unpackZip } from "./zip.ts"
 
 export interface UnpackOptions {
   readonly archive: string
@@ -32,6 +30,10 @@ const asDamage = (error: unknown): unknown => {
   )
 }
 
+/** The libraries of archives are loaded when one is unpacked. */
+const unpackerOf = async (form: UnpackOptions["form"]) =>
+  form === "zip" ? (await import("./zip.ts")).unpackZip : (await import("./tgz.ts")).unpackTgz
+
 /**
  * Unpacks and hashes all files of an archive. Fails with `DamagedContent` when it is broken,
  * hostile or too large.
@@ -47,7 +49,8 @@ export const unpack = async ({
   await mkdir(into, { recursive: true })
   const sink = makeUnpackSink(into, limits ?? defaultUnpackLimits((await stat(archive)).size))
   try {
-    await (form === "zip" ? unpackZip : unpackTgz)(archive, sink, signal)
+    const unpackInto = await unpackerOf(form)
+    await unpackInto(archive, sink, signal)
   } catch (error) {
     if (signal.aborted) throw signal.reason
     throw asDamage(error)
