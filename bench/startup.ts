@@ -14,6 +14,7 @@ import {
   type Start,
   type StartCase,
   warmFake,
+  warmLarge,
   warmStarter,
 } from "./startup/starts.ts"
 
@@ -29,6 +30,7 @@ const printTimes = (results: Rounds<Start>, [node, hello, ...rakits]: readonly S
     middle(one, ({ listeningMs }) => listeningMs),
     middle(one, ({ startedMs }) => startedMs),
     middle(one, ({ readyMs }) => readyMs),
+    middle(one, ({ answerMs }) => answerMs),
     times(ratioOf(results, one.name, node!.name, ({ listeningMs }) => listeningMs)),
     times(ratioOf(results, one.name, hello!.name, ({ listeningMs }) => listeningMs)),
     times(ratioOf(results, one.name, hello!.name, ({ readyMs }) => readyMs)),
@@ -38,6 +40,7 @@ const printTimes = (results: Rounds<Start>, [node, hello, ...rakits]: readonly S
     "listening",
     "plugins started",
     "models ready",
+    "first answer",
     "listening to node -e 0",
     "listening to hello",
     "ready to hello",
@@ -78,7 +81,8 @@ printMachine("Start and memory", codeInWords)
 const cases: StartCase[] = [bareNode(), helloServer(), coldRakit()]
 try {
   cases.push(await warmFake())
-  if (modelsDir && existsSync(modelsDir)) cases.push(await warmStarter(modelsDir))
+  if (modelsDir && existsSync(modelsDir))
+    cases.push(await warmStarter(modelsDir), await warmLarge())
   else
     console.log(
       "skipped  config/starter.yaml: set RAKIT_MODELS to a folder with its models (rakit models pull)",

@@ -1,7 +1,12 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Pool } from "undici"
+import { stringify } from "yaml"
+import { chatModelPath, writeRandomModel } from "../chat/models.ts"
 import { type Deployment, makeDeployment } from "../deployment/deployment.ts"
 import { startBareServer, startServer, timeToEnd } from "../deployment/server-process.ts"
+import { starterConfigOf } from "../deployment/starter-config.ts"
 import { embeddingBody } from "../path/requests.ts"
 import { type Memory, memoryOf } from "./memory.ts"
 
@@ -10,6 +15,8 @@ export interface Start {
   readonly listeningMs: number
   readonly startedMs: number
   readonly readyMs: number
+  /** The first answer of the chat model: one token. */
+  readonly answerMs: number
   readonly idle: Memory
   readonly afterCalls: Memory
 }
@@ -37,6 +44,7 @@ const nothing = {
   listeningMs: Number.NaN,
   startedMs: Number.NaN,
   readyMs: Number.NaN,
+  answerMs: Number.NaN,
   idle: noMemory,
   afterCalls: noMemory,
 }
@@ -59,6 +67,32 @@ const callOften = async (url: string, apiKey: string): Promise<void> => {
   await pool.close()
 }
 
+const answerOnce = async (url: string, apiKey: string): Promise<void> => {
+  const reply = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "svc-omni",
+      messages: [{ role: "user", content: "What is the capital of Indonesia?" }],
+      max_tokens: 1,
+    }),
+  })
+  if (!reply.ok) throw new Error(`the first call answered ${reply.status}: ${await reply.text()}`)
+  await reply.text()
+}
+
+/** From spawn to the first answer. */
+const startAndAnswer = async (deployment: Deployment): Promise<Start> => {
+  const startedMs = performance.now()
+  const server = await startServer(deployment)
+  try {
+    await answerOnce(server.url, deployment.apiKey)
+    return { ...nothing, ...server, answerMs: performance.now() - startedMs }
+  } finally {
+    await server.stop()
+  }
+}
+
 const startRakit = async (deployment: Deployment, withMemory: boolean): Promise<Start> => {
   const server = await startServer(deployment)
   try {
@@ -67,7 +101,7 @@ const startRakit = async (deployment: Deployment, withMemory: boolean): Promise<
     const idle = memoryOf(server.pid)
     await callOften(server.url, deployment.apiKey)
     await sleep(settleMs)
-    return { ...server, idle, afterCalls: memoryOf(server.pid) }
+    return { ...nothing, ...server, idle, afterCalls: memoryOf(server.pid) }
   } finally {
     await server.stop()
   }
@@ -122,3 +156,22 @@ export const warmStarter = (modelsDir: string) =>
     "rakit, config/starter.yaml",
     makeDeployment({ config: "starter.yaml", env: { RAKIT_MODELS: modelsDir } }),
   )
+
+/** Only a chat model, of random weights in the shape of 1B; `modelsDir` has the starter's. */
+export const warmLarge = async (): Promise<StartCase> => {
+  const deployment = makeDeployment({ config: "starter.yaml" })
+  const path = join(deployment.folder, "random-1B.gguf")
+  writeRandomModel(path, "1B", chatModelPath(undefined))
+  const config = starterConfigOf(deployment)
+  const models = config.models
+    .filter(({ id }) => id === "svc-omni")
+    .map((entry) => ({ ...entry, sources: [{ url: `file:${path}` }] }))
+  writeFileSync(deployment.config, stringify({ ...config, models }))
+  // builds the graph
+  await startAndAnswer(deployment)
+  return {
+    name: "rakit, a chat model of 1B",
+    start: () => startAndAnswer(deployment),
+    close: deployment.remove,
+  }
+}

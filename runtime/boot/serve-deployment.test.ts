@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const root = join(import.meta.dirname, "../..")
 
-/** A deployment of one model, of whose plugins one starts as `start` says. */
+/** A deployment of two models, of whose plugins one starts as `start` says. */
 const serve = async (start: Effect.Effect<void, PluginError>, scope: Scope.Scope) => {
   const file = join(folder, "rakit.yaml")
   const plugins = ["runtime/http/testing/quiet-stream-plugin.ts", "testing/fakes/backend.ts"]
@@ -25,7 +25,8 @@ const serve = async (start: Effect.Effect<void, PluginError>, scope: Scope.Scope
 server: { host: 127.0.0.1, port: 0 }
 plugins: { ${plugins.map((plugin) => `${join(root, plugin)}: {}`).join(", ")} }
 models:
-  - { id: m, task: chat, backend: fake, limits: { contextTokens: 100, maxOutputTokens: 10 } }
+  - { id: a, task: chat, backend: fake, limits: { contextTokens: 100, maxOutputTokens: 10 } }
+  - { id: b, task: chat, backend: fake, limits: { contextTokens: 100, maxOutputTokens: 10 } }
 `,
   )
   const deployment = await Effect.runPromise(
@@ -49,22 +50,22 @@ models:
       },
     ).pipe(Scope.provide(scope)),
   )
-  const stateOf = () =>
-    resolve(deployment.container, Tokens.catalogue).entries.map(
-      ({ id }) => resolve(deployment.container, Tokens.catalogue).state(id).state,
-    )
-  return { served, said, stateOf }
+  const { entries, state } = resolve(deployment.container, Tokens.catalogue)
+  const states = () => entries.map(({ id }) => state(id).state)
+  return { served, said, states }
 }
 
-it("opens models while other plugins start, and says that they are ready when all have started", async () => {
+it("opens the first model while other plugins start, and says that all are ready when these have started", async () => {
   const scope = Scope.makeUnsafe()
   const door = Deferred.makeUnsafe<void>()
-  const { served, said, stateOf } = await serve(Deferred.await(door), scope)
-  await vi.waitFor(() => expect(stateOf()).toEqual(["ready"]))
+  const { served, said, states } = await serve(Deferred.await(door), scope)
+  await vi.waitFor(() => expect(states()[0]).toBe("ready"))
+  expect(states()[1]).not.toBe("ready")
   expect(said).toEqual(["listening"])
   Deferred.doneUnsafe(door, Exit.void)
   await served
   await vi.waitFor(() => expect(said).toEqual(["listening", "started", "models, 0 failed"]))
+  expect(states()).toEqual(["ready", "ready"])
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
 

@@ -66,9 +66,10 @@ const openTracing = (
   })
 
 /**
- * Starts the backends and what they need, then all other plugins, and meanwhile opens the models:
- * weights are read while a database starts. Returns when the plugins have started, with the fiber
- * that opens the models.
+ * Starts the backends and what they need, then all other plugins, and meanwhile opens the first
+ * model: its weights are read while a database starts. More at once would take the processors that
+ * the start needs. Returns when the plugins have started, with what opens the other models and
+ * returns the ids of all that failed.
  */
 const startAndOpen = (
   deployment: AssembledDeployment,
@@ -76,15 +77,19 @@ const startAndOpen = (
   pulls: PullListener,
 ) =>
   Effect.gen(function* () {
-    const { order } = deployment
+    const { order, container } = deployment
+    const [first, ...others] = resolve(container, Tokens.catalogue).entries.map(({ id }) => id)
     const backends = withDependencies(order, [Tokens.backends as Token<unknown>])
-    const others = order.filter((named) => !backends.includes(named))
     yield* startDeployment({ ...deployment, order: backends }, { onStarted })
-    const opening = yield* Effect.forkScoped(openModels(deployment, pulls), {
+    const opening = yield* Effect.forkScoped(openModels(deployment, pulls, first ? [first] : []), {
       startImmediately: true,
     })
-    yield* startDeployment({ ...deployment, order: others }, { onStarted })
-    return opening
+    const rest = order.filter((named) => !backends.includes(named))
+    yield* startDeployment({ ...deployment, order: rest }, { onStarted })
+    return Effect.map(
+      Effect.all([Fiber.join(opening), openModels(deployment, pulls, others)], { concurrency: 2 }),
+      (failed) => failed.flat(),
+    )
   })
 
 /**
@@ -131,11 +136,11 @@ export const serveDeployment = (
     const { role = "all" } = resolve(container, Tokens.deployment)
     server.publish(role === "worker" ? [] : deployment.endpoints)
     options.onListening(server)
-    const opening = yield* startAndOpen(deployment, (key) => waiting.delete(key), options.pulls)
+    const openOthers = yield* startAndOpen(deployment, (key) => waiting.delete(key), options.pulls)
     if (role !== "api") yield* workThroughJobs(container)
     server.ready()
     options.onStarted(server)
-    yield* Effect.forkScoped(Effect.map(Fiber.join(opening), options.onModels), {
+    yield* Effect.forkScoped(Effect.map(openOthers, options.onModels), {
       startImmediately: true,
     })
     return server
