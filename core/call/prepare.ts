@@ -53,7 +53,6 @@ const makeCall = (
   most: () => Micros | undefined,
 ): Call<Json> => {
   const id = deps.ids.call()
-  const tenant = input.caller?.tenant ?? { account: "", mode: "live" as const }
   const factor = factorOf(input)
   const price: Call<Json>["price"] = (usage) => costOf(deps.catalogue.price, usage, factor)
   return {
@@ -66,7 +65,7 @@ const makeCall = (
     query,
     context: {
       callId: id,
-      tenant,
+      tenant: input.caller?.tenant ?? { account: "", mode: "live" },
       priority: input.priority,
       deadlineMs,
       meter: meter.meter,

@@ -11,6 +11,8 @@ export interface Deployment {
   readonly mode: "server" | "command"
   /** What a server does: answer clients, work through jobs, or both. */
   readonly role?: Role
+  /** Whether all plugins have started; only a server has it. */
+  readonly hasStarted?: boolean
 }
 
 export type Role = "api" | "worker" | "all"

@@ -2,8 +2,8 @@ import { Effect } from "effect"
 import type { DependencyContainer } from "tsyringe"
 import {
   type Backend,
-  type Catalogue,
   type Clock,
+  type Deployment,
   definePlugin,
   type HealthCheck,
   type Log,
@@ -29,15 +29,11 @@ const tokens: Readonly<Record<Exclude<Port, "model" | "health">, Token<object>>>
   files: Tokens.files,
 }
 
-/** Models are opened once all plugins have started; where there is none, nobody can say. */
-const hasStarted = ({ entries, state }: Catalogue): boolean =>
-  entries.length === 0 || entries.some(({ id }) => state(id).state !== "waiting")
-
 const makeInjection = (
   settings: Settings,
   log: Log,
   metrics: Metrics,
-  catalogue: Catalogue,
+  deployment: Deployment,
 ): Injection => {
   const counter = metrics.counter(
     "rakit_chaos_faults_total",
@@ -45,7 +41,7 @@ const makeInjection = (
     ["port", "operation", "fault"],
   )
   return {
-    next: makeScript(settings.faults, settings.seed, () => hasStarted(catalogue)),
+    next: makeScript(settings.faults, settings.seed, () => deployment.hasStarted === true),
     injected: (port, operation, { fault }) => {
       counter.add(1, { port, operation, fault })
       log.warn("chaos.fault_injected", "a fault was injected", { port, operation, fault })
@@ -96,12 +92,13 @@ export const plugin = definePlugin<Settings>({
   about:
     "Injects faults at the ports, by script or probability, for drills and tests. Never needed to serve.",
   settings: Settings,
-  needs: [Tokens.log, Tokens.metrics, Tokens.deployment, Tokens.catalogue, Tokens.clock],
+  needs: [Tokens.log, Tokens.metrics, Tokens.deployment, Tokens.clock],
   provides: [],
   create: (settings) => ({
     register: (container) => {
       // commands beside the server (fsck, backup) see things as they are
-      if (resolve(container, Tokens.deployment).mode !== "server") return
+      const deployment = resolve(container, Tokens.deployment)
+      if (deployment.mode !== "server") return
       const missed = [...Object.values(tokens), Tokens.backends, Tokens.healthChecks].find(
         ({ key }) => container.isRegistered(key),
       )
@@ -111,8 +108,7 @@ export const plugin = definePlugin<Settings>({
         )
       const log = resolve(container, Tokens.log).with({ plugin: "chaos" })
       const metrics = resolve(container, Tokens.metrics)
-      const catalogue = resolve(container, Tokens.catalogue)
-      decorate(container, makeInjection(settings, log, metrics, catalogue))
+      decorate(container, makeInjection(settings, log, metrics, deployment))
     },
     start: (container) =>
       Effect.gen(function* () {

@@ -24,14 +24,17 @@ import { makeWorkers } from "../services/workers.ts"
 import { version } from "../version.ts"
 import { lazy, optional } from "./lazy.ts"
 
-/** Base URL for clients: from the config, or set once the server listens. */
-export interface Address {
+/** What is known of a server only while it runs. */
+export interface ServerState {
+  /** Base URL for clients: from the config, or set once the server listens. */
   baseUrl: string | undefined
+  /** All plugins have started. */
+  hasStarted: boolean
 }
 
 export interface Kernel {
   readonly container: DependencyContainer
-  readonly address: Address
+  readonly state: ServerState
   readonly metrics: ExposedMetrics
   readonly modelMetrics: ModelMetrics
   readonly modelFiles: ModelFilesStore
@@ -58,7 +61,11 @@ export const kernelTokens: ReadonlySet<string> = new Set(
 /** A server in one of its roles, or a CLI command, which may run beside a server. */
 export type Purpose = Role | "command"
 
-const deploymentOf = (config: DeploymentConfig, purpose: Purpose, address: Address): Deployment => {
+const deploymentOf = (
+  config: DeploymentConfig,
+  purpose: Purpose,
+  state: ServerState,
+): Deployment => {
   const dataDir = resolvePath(config.dataDir)
   return {
     name: config.name,
@@ -66,7 +73,10 @@ const deploymentOf = (config: DeploymentConfig, purpose: Purpose, address: Addre
     modelsDir: config.modelsDir ? resolvePath(config.modelsDir) : join(dataDir, "models"),
     ...(purpose === "command" ? { mode: purpose } : { mode: "server", role: purpose }),
     get baseUrl() {
-      return address.baseUrl ?? `http://localhost:${config.server.port}`
+      return state.baseUrl ?? `http://localhost:${config.server.port}`
+    },
+    get hasStarted() {
+      return state.hasStarted
     },
   }
 }
@@ -83,10 +93,11 @@ export const makeKernel = (
 ): Effect.Effect<Kernel, never, Scope.Scope> =>
   Effect.gen(function* () {
     const container = root.createChildContainer()
-    const address: Address = {
+    const state: ServerState = {
       baseUrl: config.publicUrl === "" ? undefined : config.publicUrl.replace(/\/$/, ""),
+      hasStarted: false,
     }
-    const deployment = deploymentOf(config, purpose, address)
+    const deployment = deploymentOf(config, purpose, state)
     const metrics = makeMetrics()
     const ids = makeIds(systemClock.nowMs)
     const catalogue = makeCatalogue([], config.batchPriceFactor)
@@ -125,7 +136,7 @@ export const makeKernel = (
     provide(container, Tokens.callPath, callPath)
     const modelMetrics = makeModelMetrics(metrics, catalogue, systemClock)
     const readiness = makeStarted<Effect.Effect<Readiness>>()
-    return { container, address, metrics, modelMetrics, modelFiles, readiness }
+    return { container, state, metrics, modelMetrics, modelFiles, readiness }
   })
 
 /**

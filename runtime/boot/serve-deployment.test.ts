@@ -52,18 +52,20 @@ models:
   )
   const { entries, state } = resolve(deployment.container, Tokens.catalogue)
   const states = () => entries.map(({ id }) => state(id).state)
-  return { served, said, states }
+  const hasStarted = () => resolve(deployment.container, Tokens.deployment).hasStarted
+  return { served, said, states, hasStarted }
 }
 
 it("opens the first model while other plugins start, and says that all are ready when these have started", async () => {
   const scope = Scope.makeUnsafe()
   const door = Deferred.makeUnsafe<void>()
-  const { served, said, states } = await serve(Deferred.await(door), scope)
+  const { served, said, states, hasStarted } = await serve(Deferred.await(door), scope)
   await vi.waitFor(() => expect(states()[0]).toBe("ready"))
   expect(states()[1]).not.toBe("ready")
-  expect(said).toEqual(["listening"])
+  expect([said, hasStarted()]).toEqual([["listening"], false])
   Deferred.doneUnsafe(door, Exit.void)
   await served
+  expect(hasStarted()).toBe(true)
   await vi.waitFor(() => expect(said).toEqual(["listening", "started", "models, 0 failed"]))
   expect(states()).toEqual(["ready", "ready"])
   await Effect.runPromise(Scope.close(scope, Exit.void))

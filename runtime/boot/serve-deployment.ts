@@ -131,12 +131,13 @@ export const serveDeployment = (
       scrape: { ...settings.metrics, bearer: Redacted.value(settings.metrics.bearer) },
       trace,
     })
-    deployment.address.baseUrl ??= server.url
+    deployment.state.baseUrl ??= server.url
     deployment.readiness.set(server.readiness)
     const { role = "all" } = resolve(container, Tokens.deployment)
     server.publish(role === "worker" ? [] : deployment.endpoints)
     options.onListening(server)
     const openOthers = yield* startAndOpen(deployment, (key) => waiting.delete(key), options.pulls)
+    deployment.state.hasStarted = true
     if (role !== "api") yield* workThroughJobs(container)
     server.ready()
     options.onStarted(server)
