@@ -22,7 +22,7 @@ export const choosing =
     if (byAttribute && !attribute) throw new Error("the filter has no attribute to look at")
     const test = more[0] ? testNamed(pythonText(more[0])) : isTrue
     const chosen = itemsOf(value).filter(
-      (item) => test(attribute ? attributeOf(item, attribute) : item, ...more.slice(1)) === wanted,
+      (item) => test(attributeOf(item, attribute), ...more.slice(1)) === wanted,
     )
     return listValue(chosen)
   }
@@ -30,7 +30,7 @@ export const choosing =
 export const joined: Filter = (value, more) => {
   const attribute = argument(more, 1, "attribute")
   const separator = argument(more, 0, "d")
-  const items = itemsOf(value).map((item) => (attribute ? attributeOf(item, attribute) : item))
+  const items = itemsOf(value).map((item) => attributeOf(item, attribute))
   return textValue(
     items.map((item) => pythonText(item)).join(separator ? pythonText(separator) : ""),
   )
@@ -55,8 +55,7 @@ export const extreme =
   (value, more) => {
     const isExact = isTrue(argument(more, 0, "case_sensitive"))
     const attribute = argument(more, 1, "attribute")
-    const key = (item: TemplateValue) =>
-      keyOf(attribute ? attributeOf(item, attribute) : item, isExact)
+    const key = (item: TemplateValue) => keyOf(attributeOf(item, attribute), isExact)
     return itemsOf(value).reduce(
       (best, item) => (isUndefined(best) || sign * compare(key(item), key(best)) > 0 ? item : best),
       undefinedValue,
@@ -69,7 +68,7 @@ export const unique: Filter = (value, more) => {
   const seen = new Set<string>()
   return listValue(
     itemsOf(value).filter((item) => {
-      const key = pythonText(keyOf(attribute ? attributeOf(item, attribute) : item, isExact), true)
+      const key = pythonText(keyOf(attributeOf(item, attribute), isExact), true)
       const isNew = !seen.has(key)
       seen.add(key)
       return isNew

@@ -1,7 +1,5 @@
 import { pythonText, type TemplateValue } from "./python-text.ts"
-
-const isNumber = ({ type }: TemplateValue): boolean =>
-  type === "IntegerValue" || type === "FloatValue" || type === "BooleanValue"
+import { isNumeric } from "./python-values.ts"
 
 /** Rounds to so many digits behind the point as Python does: halves to the even digit. */
 export const fixed = (value: number, digits: number): string => {
@@ -68,9 +66,9 @@ const written = (value: TemplateValue, style: Style): string => {
   if (style.kind === "" || !numeric.includes(style.kind)) {
     const text = style.kind === "r" ? pythonText(value, true) : pythonText(value)
     const shown = style.digits === undefined ? text : [...text].slice(0, style.digits).join("")
-    return padded(shown, "", style, isNumber(value) && style.kind === "")
+    return padded(shown, "", style, isNumeric(value) && style.kind === "")
   }
-  if (!isNumber(value)) throw new Error(`a ${value.type} can't be written as '${style.kind}'`)
+  if (!isNumeric(value)) throw new Error(`a ${value.type} can't be written as '${style.kind}'`)
   const number = Number(value.value)
   const sign = number < 0 ? "-" : style.sign
   return padded(digitsOf(Math.abs(number), style), sign, style, true)

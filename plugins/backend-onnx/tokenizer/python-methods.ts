@@ -12,6 +12,7 @@ import {
   argument,
   type Filter,
   type Given,
+  isList,
   isText,
   isTrue,
   itemsOf,
@@ -259,6 +260,5 @@ export const methodNames: ReadonlySet<string> = new Set(Object.keys(textMethods)
 
 export const methodOf = (value: TemplateValue, name: string): Filter | undefined => {
   if (isText(value)) return (text, more) => textMethods[name]!(text.value as string, more)
-  const isOfLists = value.type === "ArrayValue" || value.type === "TupleValue"
-  return isOfLists && Object.hasOwn(listMethods, name) ? listMethods[name] : undefined
+  return isList(value) && Object.hasOwn(listMethods, name) ? listMethods[name] : undefined
 }

@@ -6,18 +6,24 @@ import {
   templateValue,
   textValue,
 } from "./python-text.ts"
-import { areEqual, compare, isList, isNumeric, isText, itemsOf } from "./python-values.ts"
+import {
+  areEqual,
+  compare,
+  isList,
+  isNumeric,
+  isText,
+  isUndefined,
+  itemsOf,
+} from "./python-values.ts"
 
 type Values = ReadonlyMap<string, TemplateValue>
 
 export const isIn = (item: TemplateValue, whole: TemplateValue): boolean => {
   if (isList(whole)) return itemsOf(whole).some((each) => areEqual(each, item))
-  if (whole.type === "UndefinedValue") return false
-  const isText = item.type === "StringValue"
+  if (isUndefined(whole)) return false
   if (whole.type === "ObjectValue")
-    return isText && (whole.value as Values).has(item.value as string)
-  if (whole.type === "StringValue" && isText)
-    return (whole.value as string).includes(item.value as string)
+    return isText(item) && (whole.value as Values).has(item.value as string)
+  if (isText(whole) && isText(item)) return (whole.value as string).includes(item.value as string)
   throw new Error(`a ${item.type} can't be looked for in a ${whole.type}`)
 }
 

@@ -12,6 +12,9 @@ const is =
 /** Keyword arguments of a macro are one, too. */
 const isMapping = is("ObjectValue", "KeywordArgumentsValue")
 
+const hasItems: Test = (value) =>
+  isText(value) || isList(value) || isUndefined(value) || isMapping(value)
+
 const related = (operator: string, names: readonly string[]): Readonly<Record<string, Test>> =>
   Object.fromEntries(
     [operator, ...names].map((name) => [
@@ -54,8 +57,8 @@ export const pythonTests: Readonly<Record<string, Test>> = {
   number: isNumeric,
   string: isText,
   mapping: isMapping,
-  sequence: (value) => isText(value) || isList(value) || isUndefined(value) || isMapping(value),
-  iterable: (value) => isText(value) || isList(value) || isUndefined(value) || isMapping(value),
+  sequence: hasItems,
+  iterable: hasItems,
   callable: is("FunctionValue"),
   odd: remainder(1),
   even: remainder(0),

@@ -75,8 +75,15 @@ export const loopItems = (value: TemplateValue, areTaken: boolean): TemplateValu
   )
 }
 
-/** An item by an attribute of Jinja's filters: names and numbers with dots between them. */
-export const attributeOf = (item: TemplateValue, path: TemplateValue): TemplateValue => {
+/**
+ * An attribute of an item, as Jinja's filters name it: names and numbers with dots between them.
+ * Without a path it is the item itself.
+ */
+export const attributeOf = (
+  item: TemplateValue,
+  path: TemplateValue | undefined,
+): TemplateValue => {
+  if (path === undefined) return item
   let value = item
   for (const part of pythonText(path).split(".")) {
     const inner =
