@@ -24,14 +24,14 @@ const replayOf =
   (reply: Reply) =>
     Effect.map(
       endpoint.access === "key" ? peek(deps, endpoint, input, caller) : Effect.succeed(undefined),
-      (rate): Answer => {
-        const keyed = rate && callHeaders(prepared, rate, 0n)
-        return {
-          reply: { ...reply, headers: { ...keyed, ...reply.headers } },
-          cost: () => 0n,
-          timing: prepared.meter.serverTiming,
-        }
-      },
+      (rate): Answer => ({
+        reply: {
+          ...reply,
+          headers: { ...(rate && callHeaders(prepared, rate, 0n)), ...reply.headers },
+        },
+        cost: () => 0n,
+        timing: prepared.meter.serverTiming,
+      }),
     )
 
 const runOnce = (
@@ -45,9 +45,8 @@ const runOnce = (
     endpoint.access === "key"
       ? paid(deps, endpoint, input, caller, prepared)
       : unpaid(deps, prepared)
-  if (!endpoint.creates || input.idempotencyKey === undefined) return work
-  const store = deps.idempotency()
-  if (!store) return work
+  const store = endpoint.creates ? deps.idempotency() : undefined
+  if (!store || input.idempotencyKey === undefined) return work
   const only = {
     store,
     log: deps.log,

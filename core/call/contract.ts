@@ -24,6 +24,8 @@ export interface CallPathDeps {
   readonly ids: Ids
   readonly log: Log
   readonly timeoutMs: number
+  /** Waits for the calls that are at the same stage. By default each goes through all of them alone. */
+  readonly cohort?: Effect.Effect<void>
   /** The server's, for receipts. */
   readonly version?: string
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { Cause, Effect, type Scope } from "effect"
 import type { Caller } from "../caller.ts"
 import { type ApiError, apiError, type PortError } from "../errors.ts"
@@ -16,9 +16,7 @@ export const fingerprintOf = (
   { params = {}, body, bodyDigest }: Pick<CallInput, "params" | "body" | "bodyDigest">,
 ): string => {
   const content = endpoint.body === "multipart" ? null : (bodyDigest ?? body ?? null)
-  return createHash("sha256")
-    .update(JSON.stringify([endpoint.id, params, content]))
-    .digest("base64")
+  return hash("sha256", JSON.stringify([endpoint.id, params, content]), "base64")
 }
 
 const checkKey = (key: string) =>

@@ -24,9 +24,7 @@ export const callHeaders = (
   ...(cost !== undefined && { "x-cost-idr": formatRupiah(cost) }),
 })
 
-const isNumbered = (error: ApiError) => error.headers !== undefined && "x-call-id" in error.headers
-const hasRateHeaders = (error: ApiError) =>
-  error.headers !== undefined && "x-ratelimit-limit-requests" in error.headers
+const has = ({ headers = {} }: ApiError, name: string): boolean => name in headers
 /** Who would say what the key has left can't be asked either. */
 const isOutage = ({ code }: ApiError) => code === "database_unavailable" || code === "storage_full"
 
@@ -41,7 +39,7 @@ const noteRefused = (
   caller: Caller,
   error: ApiError,
 ): void => {
-  if (dryRun || isNumbered(error) || !isOfClient(error)) return
+  if (dryRun || has(error, "x-call-id") || !isOfClient(error)) return
   const named = (body as { readonly model?: unknown } | undefined)?.model
   const model = typeof named === "string" ? catalogue.entry(named)?.id : undefined
   billing().noteRefused?.({ caller, endpoint: endpoint.id, model, requestId, error })
@@ -62,10 +60,11 @@ const failKeyed = Effect.fnUntraced(function* (
     maskInternalErrors(deps.log)(Effect.suspend(() => peek(deps, endpoint, input, caller))),
     { onSuccess: rateHeaders, onFailure: (): Strings => ({}) },
   )
-  const rate: Strings = hasRateHeaders(error) || isOutage(error) ? {} : yield* peeked
+  const rate: Strings =
+    has(error, "x-ratelimit-limit-requests") || isOutage(error) ? {} : yield* peeked
   const number: Strings = { "x-call-id": deps.ids.call(), "x-cost-idr": "0" }
   return yield* withErrorHeaders(error, {
-    ...(!isNumbered(error) && number),
+    ...(!has(error, "x-call-id") && number),
     ...rate,
     "server-timing": meter.serverTiming(),
   })

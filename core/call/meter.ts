@@ -37,7 +37,7 @@ const shown = (stage: string, ms: number) => `${stage};dur=${Math.round(ms * 100
 
 /** Begins with the request: `total` is the time since. */
 export const makeMeter = (clock: Clock): Meter => {
-  const usage = new Map<ModelId, Usage>()
+  let usage: UsageByModel = {}
   const stages = new Map<string, { -readonly [Key in keyof Stage]: number }>()
   let facts: Facts | undefined
   let first = ""
@@ -46,9 +46,9 @@ export const makeMeter = (clock: Clock): Meter => {
   return {
     meter: (model, soFar) => {
       if (soFar.outputTokens > 0) first ||= `${since("first_token")}, `
-      usage.set(model, soFar)
+      usage = { ...usage, [model]: soFar }
     },
-    used: () => Object.fromEntries(usage),
+    used: () => usage,
     note: (more) => {
       facts = Object.assign({}, facts, more)
     },

@@ -135,6 +135,7 @@ export const paid = Effect.fnUntraced(function* (
     timedAdmission(deps, endpoint, input, caller, prepared),
     () => (isOpen() ? settleCut : Effect.void),
   )
+  if (deps.cohort) yield* deps.cohort
   const reply = yield* runPlan(deps.log, plan).pipe(
     Effect.onError(note),
     Effect.mapError((error) =>
@@ -147,6 +148,7 @@ export const paid = Effect.fnUntraced(function* (
     const streamed = withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined))
     return { reply: streamed, cost, timing }
   }
+  if (deps.cohort) yield* deps.cohort
   // whether the money moved is not known then, so no cost is named
   yield* maskInternalErrors(deps.log)(settle(reply.status)).pipe(
     Effect.mapError((error) =>

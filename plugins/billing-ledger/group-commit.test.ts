@@ -36,6 +36,19 @@ describe("group commit", () => {
     await Effect.runPromise(group.idle)
   })
 
+  it("takes items without a fiber", async () => {
+    const group = makeGroupCommit({
+      ...options,
+      maxWaiting: 1,
+      run: (items: readonly number[]) => Effect.as(turn, items),
+    })
+    const exits: Exit.Exit<number, PortError>[] = []
+    for (const n of many(2)) group.add(n, (exit) => exits.push(exit))
+    expect(exits.map(Exit.isSuccess)).toEqual([false])
+    await Effect.runPromise(group.idle)
+    expect(exits.map(Exit.isSuccess)).toEqual([false, true])
+  })
+
   it("keeps at most so many statements in flight", async () => {
     let now = 0
     let most = 0

@@ -25,6 +25,8 @@ export interface GroupCommitOptions<Item, Answer> {
 
 export interface GroupCommit<Item, Answer> {
   submit(item: Item): Effect.Effect<Answer, PortError>
+  /** The same without a fiber. `done` must not throw. */
+  add(item: Item, done: (exit: Exit.Exit<Answer, PortError>) => void): void
   /** Ends when nothing waits and nothing is in flight. */
   readonly idle: Effect.Effect<void>
   /** What lingers goes out now. */
@@ -158,20 +160,17 @@ export const makeGroupCommit = <Item, Answer>(
   }
   locks?.turns.join(whenFree)
 
+  const add: GroupCommit<Item, Answer>["add"] = (item, done) => {
+    if (waiting.length >= options.maxWaiting) return done(Exit.fail(tooBusy(options.maxWaiting)))
+    waiting.push({ item, done })
+    if (linger?.allows(item) && waiting.length < options.maxItems)
+      lingerTimer ??= setTimeout(pump, linger.ms)
+    // what is held back is looked at again when a row is free, not for each that joins it
+    else if (mayGo(item, locks) && inFlight < options.maxInFlight) turnEnd ??= setImmediate(pump)
+    else isDue = true
+  }
   const submit = (item: Item) =>
-    Effect.uninterruptible(
-      Effect.callback<Answer, PortError>((resume) => {
-        if (waiting.length >= options.maxWaiting)
-          return resume(Effect.fail(tooBusy(options.maxWaiting)))
-        waiting.push({ item, done: resume })
-        if (linger?.allows(item) && waiting.length < options.maxItems)
-          lingerTimer ??= setTimeout(pump, linger.ms)
-        // what is held back is looked at again when a row is free, not for each that joins it
-        else if (mayGo(item, locks) && inFlight < options.maxInFlight)
-          turnEnd ??= setImmediate(pump)
-        else isDue = true
-      }),
-    )
+    Effect.uninterruptible(Effect.callback<Answer, PortError>((resume) => add(item, resume)))
 
   const idle = Effect.callback<void>((resume) => {
     if (inFlight === 0 && waiting.length === 0) return resume(Effect.void)
@@ -180,5 +179,5 @@ export const makeGroupCommit = <Item, Answer>(
     return Effect.sync(() => void idlers.delete(wake))
   })
 
-  return { submit, idle, hurry: () => (lingerTimer ? pump() : undefined) }
+  return { submit, add, idle, hurry: () => (lingerTimer ? pump() : undefined) }
 }

@@ -27,10 +27,15 @@ const openFixture = () => {
     return known
   }
   const settled: string[] = []
-  const settle = ({ id }: Settlement) =>
-    Effect.andThen(
-      Deferred.await(allow(id)),
-      Effect.sync(() => void settled.push(id)),
+  const settle = ({ id }: Settlement, ended: () => void) =>
+    void Effect.runFork(
+      Effect.andThen(
+        Deferred.await(allow(id)),
+        Effect.sync(() => {
+          settled.push(id)
+          ended()
+        }),
+      ),
     )
   const first = makeJournalFirst(journal, settle, () => true)
   const written = async () =>
@@ -54,6 +59,32 @@ test("a settlement is taken when the journal has it, and goes on to the database
   await Effect.runPromise(journal.close)
 })
 
+test("what comes at once is written at once", async () => {
+  const { journal, written } = openFixture()
+  let writes = 0
+  const counted = makeJournalFirst(
+    {
+      ...journal,
+      append: (...args) =>
+        Effect.andThen(
+          Effect.sync(() => ++writes),
+          journal.append(...args),
+        ),
+    },
+    (_, ended) => ended(),
+    () => true,
+  )
+  const items = ["a", "b", "c"].map((id) => counted.take(settlementOf(id)))
+  expect(await Effect.runPromise(Effect.all(items, { concurrency: "unbounded" }))).toEqual([
+    true,
+    true,
+    true,
+  ])
+  expect(writes).toBe(1)
+  expect(await written()).toEqual(["a", "b", "c"])
+  await Effect.runPromise(journal.close)
+})
+
 test("waits for what was taken before, not for what comes after", async () => {
   const { first, finish, journal } = openFixture()
   const work = Effect.gen(function* () {
@@ -73,7 +104,7 @@ test("waits for what was taken before, not for what comes after", async () => {
 test("takes nothing that the disk does not take, and no more than it may", async () => {
   const full = new PortError({ port: "billing", message: "full" })
   const { journal } = openFixture()
-  const never = () => Effect.never
+  const never = () => {}
   const broken = makeJournalFirst(
     { ...journal, append: () => Effect.fail(full) },
     never,
@@ -115,7 +146,7 @@ test("a disk that is full takes any number, as long as they settle", async () =>
   await Effect.runPromise(journal.open)
   const first = makeJournalFirst(
     journal,
-    () => Effect.void,
+    (_, ended) => ended(),
     () => true,
   )
   const items = Array.from({ length: 3_000 }, (_, i) => ({
@@ -133,7 +164,7 @@ test("what throws in the journal is not taken, and nobody waits for it", async (
   const append = () => Effect.die(new Error("ESTALE"))
   const first = makeJournalFirst(
     { ...journal, append },
-    () => Effect.never,
+    () => {},
     () => true,
   )
   expect(await Effect.runPromise(first.take(settlementOf("a")))).toBe(false)
@@ -146,7 +177,7 @@ test("who makes room writes over nothing that comes meanwhile", async () => {
   const first = makeJournalFirst(
     // as a fiber does after many steps
     { ...journal, rewind: (counted) => Effect.andThen(Effect.yieldNow, journal.rewind(counted)) },
-    ({ id }) => (id === "large" ? Effect.void : Effect.never),
+    ({ id }, ended) => (id === "large" ? ended() : undefined),
     () => true,
   )
   const large = { ...settlementOf("large"), timing: "x".repeat(2 ** 18) }

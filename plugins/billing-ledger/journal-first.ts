@@ -1,5 +1,5 @@
 import { Effect, Exit } from "effect"
-import type { PortError, Settlement } from "../../core/index.ts"
+import type { Settlement } from "../../core/index.ts"
 import type { SettlementJournal } from "./settlement-journal.ts"
 
 export interface JournalFirst {
@@ -32,12 +32,13 @@ const maxJournalBytes = 8 * 2 ** 20
  */
 export const makeJournalFirst = (
   journal: SettlementJournal,
-  settle: (item: Settlement) => Effect.Effect<void, PortError>,
+  settle: (item: Settlement, ended: () => void) => void,
   keepsNone: () => boolean,
 ): JournalFirst => {
   /** In the order in which they came, with their number. */
   const taken = new Map<string, { readonly item: Settlement; readonly number: number }>()
   const waiters = new Map<() => void, number>()
+  let arrived: { readonly item: Settlement; readonly done: (isTaken: boolean) => void }[] = []
   let lastNumber = 0
   let lastBytes = 0
   let rewindAt = rewindBytes
@@ -63,28 +64,30 @@ export const makeJournalFirst = (
     rewindAt = 0
     return false
   }
-  const pass = (item: Settlement) => {
-    // `settle` logs what it could not do
-    Effect.runFork(
-      Effect.ensuring(
-        Effect.ignore(settle(item)),
-        Effect.sync(() => end(item.id)),
-      ),
-    )
-    return true
-  }
-  const append = (item: Settlement): Effect.Effect<boolean> =>
-    Effect.suspend(() => {
-      if (taken.size >= maxTaken || journal.bytes() > maxJournalBytes)
-        return Effect.succeed(refuse())
-      taken.set(item.id, { item, number: ++lastNumber })
-      return Effect.map(Effect.exit(journal.append([item], { flush: false })), (exit) => {
-        if (Exit.isSuccess(exit)) return pass(item)
-        end(item.id)
-        return refuse()
-      })
+  const append = (): void => {
+    const batch = arrived
+    arrived = []
+    const items = batch.map(({ item }) => item)
+    const written = Effect.andThen(makeRoom, journal.append(items, { flush: false }))
+    Effect.runFork(written).addObserver((exit) => {
+      const isTaken = Exit.isSuccess(exit)
+      if (!isTaken) refuse()
+      for (const { item, done } of batch) {
+        if (isTaken) settle(item, () => end(item.id))
+        else end(item.id)
+        done(isTaken)
+      }
     })
-  const take = (item: Settlement) => Effect.andThen(makeRoom, append(item))
+  }
+  // those that arrive in one task of the event loop, as cohorts do, share a write
+  const take = (item: Settlement) =>
+    Effect.callback<boolean>((resume) => {
+      if (taken.size >= maxTaken || journal.bytes() > maxJournalBytes)
+        return resume(Effect.succeed(refuse()))
+      taken.set(item.id, { item, number: ++lastNumber })
+      const done = (isTaken: boolean) => resume(Effect.succeed(isTaken))
+      if (arrived.push({ item, done }) === 1) queueMicrotask(append)
+    })
   const drained = Effect.callback<void>((resume) => {
     if (taken.size === 0) return resume(Effect.void)
     const wake = () => resume(Effect.void)

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import {
   type AdmitRequest,
   BalanceTooLow,
@@ -163,11 +163,8 @@ const makeSpares = (
     most: settings.maxSpare ?? 0,
     admit: (requests, done) => {
       for (const request of requests)
-        Effect.runFork(
-          Effect.match(admissions.submit(request), {
-            onSuccess: (verdict) => done(request, verdict),
-            onFailure: () => done(request, undefined),
-          }),
+        admissions.add(request, (exit) =>
+          done(request, Exit.isSuccess(exit) ? exit.value : undefined),
         )
     },
     giveBack: (spares) =>
@@ -224,7 +221,7 @@ export const makeLedgerBilling = (deps: LedgerBillingDeps): LedgerBilling => {
   const groups = makeGroups(deps, statements, holds, inDoubt, (id) => first?.has(id) === true)
   const { admissions, settlements } = groups
   const spares = makeSpares(deps, groups, inDoubt)
-  const settling = makeSettling(deps, settlements.submit, inDoubt, holds)
+  const settling = makeSettling(deps, settlements, inDoubt, holds)
   const { kept, settleOne, first } = settling
   const drained = Effect.suspend(() => {
     settlements.hurry()

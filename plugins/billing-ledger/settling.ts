@@ -1,6 +1,7 @@
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import type { PortError } from "../../core/index.ts"
 import { isAboutItems } from "./failure.ts"
+import type { GroupCommit } from "./group-commit.ts"
 import type { InDoubtCalls } from "./in-doubt-calls.ts"
 import { type JournalFirst, makeJournalFirst } from "./journal-first.ts"
 import { makeKeptSettlements } from "./kept-settlements.ts"
@@ -11,7 +12,7 @@ import type { LedgerSettlement } from "./statement-values.ts"
 /** Settles through the group or, where replies leave after the journal, behind them. */
 export const makeSettling = (
   deps: Pick<LedgerBillingDeps, "clock" | "log" | "metrics" | "journal" | "journalFirst">,
-  submit: (item: LedgerSettlement) => Effect.Effect<unknown, PortError>,
+  { submit, add }: Pick<GroupCommit<LedgerSettlement, unknown>, "submit" | "add">,
   inDoubt: InDoubtCalls,
   { remembered }: Pick<LostHolds, "remembered">,
 ) => {
@@ -32,8 +33,8 @@ export const makeSettling = (
     ...(deps.journalFirst && { isBusy: () => first?.isBusy() === true }),
   })
   /** The caller has its answer, whether or not the database can write down now what it costs. */
-  const settleNow = (item: LedgerSettlement) =>
-    submit(item).pipe(
+  const orKept = (item: LedgerSettlement, settled: Effect.Effect<unknown, PortError>) =>
+    settled.pipe(
       Effect.asVoid,
       Effect.catch((error) => {
         if (!isAboutItems(error)) return keep(remembered(item))
@@ -42,9 +43,17 @@ export const makeSettling = (
       }),
       Effect.uninterruptible,
     )
+  const settleNow = (item: LedgerSettlement) => orKept(item, submit(item))
+  /** Nobody waits for it, so that only a failure has a fiber. */
+  const settleBehind = (item: LedgerSettlement, ended: () => void): void =>
+    add(item, (exit) => {
+      if (Exit.isSuccess(exit)) return ended()
+      // `orKept` logs what it could not do
+      Effect.runFork(Effect.ensuring(Effect.ignore(orKept(item, exit)), Effect.sync(ended)))
+    })
   const first: JournalFirst | undefined =
     deps.journal && deps.journalFirst
-      ? makeJournalFirst(deps.journal, settleNow, () => kept.size() === 0)
+      ? makeJournalFirst(deps.journal, settleBehind, () => kept.size() === 0)
       : undefined
   const settleOne = (item: LedgerSettlement) =>
     first

@@ -125,11 +125,16 @@ const tokensOf = (usage: UsageByModel, kind: "inputTokens" | "outputTokens"): nu
 
 /** Splits a `Server-Timing`: what is counted from the request's begin is no stage. */
 const timesOf = (timing: string) => {
-  const all = timing.split(", ").map((part) => part.split(";dur="))
-  const { total, first_token, ...stages } = Object.fromEntries(
-    all.map(([name, ms]) => [name, Number(ms)]),
-  )
-  return { stages, total_ms: total, first_ms: first_token }
+  const stages: Record<string, number> = {}
+  const whole: { total?: number; first_token?: number } = {}
+  for (const part of timing.split(", ")) {
+    const end = part.indexOf(";dur=")
+    const name = part.slice(0, end)
+    const ms = Number(part.slice(end + ";dur=".length))
+    if (name === "total" || name === "first_token") whole[name] = ms
+    else stages[name] = ms
+  }
+  return { stages, total_ms: whole.total, first_ms: whole.first_token }
 }
 
 const spentSpare = ({

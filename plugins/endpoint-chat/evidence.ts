@@ -60,6 +60,8 @@ const schemaPaths = new Set([
   "json_schema",
 ])
 
+const delivery = new Set(["stream", "stream_options", "seed"])
+
 /**
  * Fields of the API, in any order, where a null, or an object of nothing else, is as if absent.
  * A JSON Schema stays as it came: the order of its keys is that of the answer's, or is read by the
@@ -67,17 +69,16 @@ const schemaPaths = new Set([
  */
 const requestForm: Form = {
   verbatim: schemaPaths,
-  omits: (_, json, path) => json === "null" || (json === "{}" && !schemaPaths.has(path)),
+  omits: (_, json, path) =>
+    delivery.has(path) || json === "null" || (json === "{}" && !schemaPaths.has(path)),
 }
-
-const delivery = ["stream", "stream_options", "seed"]
 
 /**
  * The seed, which the receipt names, and how an answer is delivered don't belong to the digest; the
  * files of model and adapters, wherever they come from, have one of their own.
  */
 export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
-  request: digestOf(without(body, delivery), requestForm),
+  request: digestOf(body, requestForm),
   config: configDigest(entry),
 })
 

@@ -24,6 +24,7 @@ import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { HealthCheck } from "../../core/ports/health.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Log } from "../../core/services/log.ts"
+import { type Cohorts, makeCohorts } from "../services/cohorts.ts"
 import type { ExposedMetrics } from "../services/metrics.ts"
 import { makeApp } from "./app.ts"
 import { makeAddressOf } from "./connection/client-address.ts"
@@ -36,7 +37,7 @@ import { ListenError, listen, makeNodeServer, untilPortFree, urlOf } from "./con
 import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
 import { type ApiTitle, describeApi } from "./openapi/document.ts"
 import type { Authenticators } from "./request/authenticate.ts"
-import { makeBodyBudget } from "./request/body-budget.ts"
+import { type BodyBudget, makeBodyBudget } from "./request/body-budget.ts"
 import { makeReclaim } from "./request/reclaim.ts"
 import { makeTurns } from "./request/turns.ts"
 import { makeCors } from "./response/cors.ts"
@@ -62,6 +63,8 @@ export interface HttpServerOptions extends Authenticators {
   readonly starting: () => readonly string[]
   readonly log: Log
   readonly metrics: ExposedMetrics
+  /** By default those of this server alone. */
+  readonly cohorts?: Cohorts
   /** By default everybody reads `/metrics`, on the port of the API. */
   readonly scrape?: ScrapeSettings
   /** Absent: nothing is traced. */
@@ -134,6 +137,17 @@ const makeRouting = (
   }
 }
 
+/** The budget of bodies, with its metric. */
+const makeBudget = (limits: HttpLimits, metrics: ExposedMetrics): BodyBudget => {
+  const budget = makeBodyBudget(limits, makeReclaim())
+  const bodyBytes = metrics.gauge(
+    "rakit_http_body_bytes",
+    "Memory that bodies of open requests hold of their budget.",
+  )
+  metrics.onRead(() => bodyBytes.set(budget.heldBytes()))
+  return budget
+}
+
 /** Listens at once; closing the Scope closes the server, and aborts what `drain` has not ended. */
 export const makeHttpServer = (
   options: HttpServerOptions,
@@ -141,7 +155,7 @@ export const makeHttpServer = (
   Effect.gen(function* () {
     const limits: HttpLimits = { ...defaultHttpLimits, ...options.limits }
     const timings: HttpTimings = { ...defaultHttpTimings, ...options.timings }
-    const { about, log, metrics } = options
+    const { about, log, metrics, cohorts = makeCohorts() } = options
     const { checkTimeoutMs, lingerMs, writeStallMs } = timings
     const server = makeNodeServer(limits, timings)
     const inFlight = makeInFlight()
@@ -156,19 +170,14 @@ export const makeHttpServer = (
     const { port: metricsPort } = scrape
     if (metricsPort !== undefined)
       yield* serveMetrics({ ...scrape, port: metricsPort }, { metrics, log, limits, timings })
-    const budget = makeBodyBudget(limits, makeReclaim())
-    const bodyBytes = metrics.gauge(
-      "rakit_http_body_bytes",
-      "Memory that bodies of open requests hold of their budget.",
-    )
-    metrics.onRead(() => bodyBytes.set(budget.heldBytes()))
     const routing = makeRouting(options, (openApi) => ({
       ...options,
       timings,
       cors,
       system: systemRoutes({ about, readiness, metrics, scrape, openApi, lingerMs, writeStallMs }),
-      budget,
+      budget: makeBudget(limits, metrics),
       turns: makeTurns(),
+      cohorts,
       isReady: () => isReady,
       countStream: observer.countStream,
       addressOf: makeAddressOf(options.trustedProxies ?? []),
@@ -178,6 +187,7 @@ export const makeHttpServer = (
       limits,
       timings,
       inFlight,
+      cohorts,
       observer,
       cors,
       drainer,

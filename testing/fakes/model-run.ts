@@ -45,7 +45,9 @@ export const runSteps = <Request, Event>(
   Stream.suspend(() => {
     if (pace.atOnce && pace.forgets && !pace.before) {
       context.meter(id, made.at(-1)!.usage)
-      return Stream.fromArray(made.flatMap(({ events }) => events))
+      const all: Event[] = []
+      for (const { events } of made) all.push(...events)
+      return Stream.fromArray(all)
     }
     const steps = pace.atOnce
       ? [{ events: made.flatMap(({ events }) => events), usage: made.at(-1)!.usage }]

@@ -5,6 +5,7 @@ import { Effect, type Scope } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 import { defaultBounds, type Endpoint } from "../../../core/ports/endpoint.ts"
+import type { Cohorts } from "../../services/cohorts.ts"
 import { readyForBody } from "../connection/expect-continue.ts"
 import type { Exchange } from "../exchange.ts"
 import { type BodyBudget, type Reservation, smallBodyBytes } from "./body-budget.ts"
@@ -17,6 +18,7 @@ import type { Turns } from "./turns.ts"
 export interface BodyDeps {
   readonly budget: BodyBudget
   readonly turns: Turns
+  readonly cohorts: Cohorts
   readonly timings: { readonly bodyStallMs: number }
 }
 
@@ -159,7 +161,7 @@ const readSmall = (
   sink: Sink,
   req: IncomingMessage,
   reservation: Reservation,
-  turns: Turns,
+  { turns, cohorts }: BodyDeps,
 ): Effect.Effect<Json, ApiError> =>
   Effect.flatMap(
     Effect.callback<void, ApiError>((resume) => {
@@ -169,7 +171,7 @@ const readSmall = (
         stop()
         resume(Effect.fail(refusal))
       }
-      const end = () => resume(Effect.void)
+      const end = () => cohorts.go(() => resume(Effect.void))
       const stop = () => void req.off("data", take).off("end", end).pause()
       req.on("data", take).on("end", end)
       return Effect.sync(stop)
@@ -212,7 +214,7 @@ const readWhole = Effect.fnUntraced(function* (
   })
   const sink = isJson ? json : bufferSink()
   if (encoding === "identity" && isSmall(req)) {
-    const body = yield* readSmall(sink, req, reservation, deps.turns)
+    const body = yield* readSmall(sink, req, reservation, deps)
     return { body, digest: isJson ? json.digest() : undefined }
   }
   const { source, close } =

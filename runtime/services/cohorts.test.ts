@@ -1,0 +1,47 @@
+import { Effect, Fiber } from "effect"
+import { expect, test } from "vitest"
+import { makeCohorts } from "./cohorts.ts"
+
+/** `count` requests that go through two stages; returns the order in which they did. */
+const stagesOf = async (count: number): Promise<readonly string[]> => {
+  const cohorts = makeCohorts()
+  const seen: string[] = []
+  const request = (name: number) =>
+    Effect.gen(function* () {
+      seen.push(`first ${name}`)
+      yield* cohorts.join
+      seen.push(`second ${name}`)
+    })
+  cohorts.add(count)
+  const all = Array.from({ length: count }, (_, name) => request(name))
+  await Effect.runPromise(Effect.all(all, { concurrency: "unbounded" }))
+  return seen
+}
+
+test("many requests go through each stage one after the other", async () => {
+  const of = (stage: string) => Array.from({ length: 8 }, (_, name) => `${stage} ${name}`)
+  expect(await stagesOf(8)).toEqual([...of("first"), ...of("second")])
+})
+
+test("few requests wait for nobody", async () => {
+  expect(await stagesOf(2)).toEqual(["first 0", "second 0", "first 1", "second 1"])
+})
+
+test("who leaves is not waited for", async () => {
+  const cohorts = makeCohorts()
+  cohorts.add(8)
+  const seen: string[] = []
+  const fiber = Effect.runFork(
+    Effect.andThen(
+      cohorts.join,
+      Effect.sync(() => seen.push("left")),
+    ),
+  )
+  cohorts.go(() => seen.push("stayed"))
+  await Effect.runPromise(Fiber.interrupt(fiber))
+  await Effect.runPromise(cohorts.join)
+  expect(seen).toEqual(["stayed"])
+  cohorts.add(-8)
+  cohorts.go(() => seen.push("alone"))
+  expect(seen).toEqual(["stayed", "alone"])
+})
