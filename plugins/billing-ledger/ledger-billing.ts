@@ -63,6 +63,8 @@ const inDoubtPerTurn = 1_000
 const batchLingerMs = 25
 /** Nor for a settlement whose reply has left, until somebody asks what it has changed. */
 const behindLingerMs = 100
+/** A statement holds the account of each call that it settles, which admissions wait for. */
+const maxSettled = 32
 /**
  * A lost admission may still wait for its lock and commit; after this time the server's statement
  * timeout has ended it.
@@ -102,11 +104,12 @@ const makeGroups = (
     run: (items: readonly Item[], nowMs: number) => Effect.Effect<readonly Answer[], PortError>,
     accountOf: (item: Item) => string | undefined,
     linger: NonNullable<GroupCommitOptions<Item, Answer>["linger"]>,
+    most = settings.maxGathered,
   ) =>
     makeGroupCommit({
       linger,
       locks: { turns, of: accountOf },
-      maxItems: settings.maxGathered,
+      maxItems: Math.min(settings.maxGathered, most),
       maxInFlight: settings.maxInFlight,
       maxWaiting: settings.maxWaiting,
       run: (items: readonly Item[]) => {
@@ -141,6 +144,7 @@ const makeGroups = (
         Effect.map(holds.settle(items, nowMs), () => items),
       ({ id, account }) => account ?? holds.accountOf(id),
       { ms: behindLingerMs, isPatient: true, allows: ({ id }) => isBehind(id) },
+      maxSettled,
     ),
   }
 }

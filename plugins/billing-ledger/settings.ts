@@ -10,7 +10,7 @@ export const Settings = Schema.Struct({
     "auto",
     "When a reply may leave: after its settlement is in the `database`, or as soon as it is in the `journal` on this server's disk, some 100 milliseconds before that. There it survives a kill -9 and a restart, but not a loss of power, which is the operator's loss. `auto`: the journal with the embedded database, which is on the same disk and has no other server, else the database.",
   ),
-  maxGathered: positive(128, "Most calls in one statement."),
+  maxGathered: positive(128, "Most calls in one statement; 32 at most are settled by one."),
   maxInFlight: positive(
     1,
     "Most statements at once, for admissions and for settlements each. More than one wait for each other's locks and form smaller groups: two were measured at a fifth fewer calls per second.",
