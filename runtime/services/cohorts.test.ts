@@ -1,3 +1,4 @@
+import { once } from "node:events"
 import { Effect, Fiber } from "effect"
 import { expect, test } from "vitest"
 import { makeCohorts } from "./cohorts.ts"
@@ -27,6 +28,21 @@ test("few requests wait for nobody", async () => {
   expect(await stagesOf(2)).toEqual(["first 0", "second 0", "first 1", "second 1"])
 })
 
+test("long work of a cohort leaves turns to others", async () => {
+  const cohorts = makeCohorts()
+  cohorts.add(8)
+  const seen: string[] = []
+  const work = (name: string) => () => {
+    seen.push(name)
+    for (const untilMs = performance.now() + 6; performance.now() < untilMs; );
+  }
+  cohorts.go(work("first"))
+  cohorts.go(work("second"))
+  setImmediate(() => seen.push("other"))
+  await Effect.runPromise(cohorts.join)
+  expect(seen).toEqual(["first", "other", "second"])
+})
+
 test("who leaves is not waited for", async () => {
   const cohorts = makeCohorts()
   cohorts.add(8)
@@ -44,4 +60,25 @@ test("who leaves is not waited for", async () => {
   cohorts.add(-8)
   cohorts.go(() => seen.push("alone"))
   expect(seen).toEqual(["stayed", "alone"])
+})
+
+test("one that throws keeps no other from going on", async () => {
+  const before = process.listeners("uncaughtException")
+  process.removeAllListeners("uncaughtException")
+  const thrown = once(process, "uncaughtException")
+  try {
+    const cohorts = makeCohorts()
+    cohorts.add(8)
+    const seen: number[] = []
+    for (let n = 0; n < 4; n++)
+      cohorts.go(() => {
+        if (n === 1) throw new Error("broken")
+        seen.push(n)
+      })
+    expect(await thrown).toMatchObject([{ message: "broken" }, "uncaughtException"])
+    await Effect.runPromise(cohorts.join)
+    expect(seen).toEqual([0, 2, 3])
+  } finally {
+    for (const listener of before) process.on("uncaughtException", listener)
+  }
 })

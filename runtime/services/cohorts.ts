@@ -19,13 +19,27 @@ export interface Cohorts {
 /** With fewer requests than this there is hardly anybody to wait for. */
 const fewest = 4
 
+/** A cohort that takes longer lets the event loop do something else in between. */
+const sliceMs = 5
+
 export const makeCohorts = (): Cohorts => {
   let served = 0
   let waiting: (() => void)[] = []
   const goOn = () => {
     const cohort = waiting
     waiting = []
-    for (const resume of cohort) resume()
+    let at = 0
+    const untilMs = performance.now() + sliceMs
+    try {
+      do cohort[at++]!()
+      while (at < cohort.length && performance.now() < untilMs)
+    } finally {
+      // who threw is left behind, and keeps no other from going on
+      if (at < cohort.length) {
+        waiting = [...cohort.slice(at), ...waiting]
+        setImmediate(goOn)
+      }
+    }
   }
   const go = (next: () => void) => {
     if (served < fewest) return next()
