@@ -43,6 +43,26 @@ test("long work of a cohort leaves turns to others", async () => {
   expect(seen).toEqual(["first", "other", "second"])
 })
 
+test("who comes during long work goes on after those that came before", async () => {
+  const cohorts = makeCohorts()
+  cohorts.add(8)
+  const seen: string[] = []
+  const long = (name: string, next: () => void) => () => {
+    seen.push(name)
+    next()
+    for (const untilMs = performance.now() + 6; performance.now() < untilMs; );
+  }
+  const added = (name: string) => () => cohorts.go(long(name, () => {}))
+  cohorts.go(long("a", added("d")))
+  cohorts.go(long("b", added("e")))
+  cohorts.go(long("c", () => {}))
+  while (seen.length < 5) await new Promise((resolve) => setImmediate(resolve))
+  expect(seen).toEqual(["a", "b", "c", "d", "e"])
+  // an empty turn does no harm
+  await new Promise((resolve) => setImmediate(resolve))
+  await Effect.runPromise(cohorts.join)
+})
+
 test("who leaves is not waited for", async () => {
   const cohorts = makeCohorts()
   cohorts.add(8)

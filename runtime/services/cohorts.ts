@@ -25,26 +25,27 @@ const sliceMs = 5
 export const makeCohorts = (): Cohorts => {
   let served = 0
   let waiting: (() => void)[] = []
+  let isDue = false
   const goOn = () => {
     const cohort = waiting
-    waiting = []
-    let at = 0
     const untilMs = performance.now() + sliceMs
+    let at = 0
+    waiting = []
+    isDue = false
     try {
       do cohort[at++]!()
       while (at < cohort.length && performance.now() < untilMs)
     } finally {
       // who threw is left behind, and keeps no other from going on
-      if (at < cohort.length) {
-        waiting = [...cohort.slice(at), ...waiting]
-        setImmediate(goOn)
-      }
+      if (at < cohort.length) add(...cohort.slice(at), ...waiting.splice(0))
     }
   }
-  const go = (next: () => void) => {
-    if (served < fewest) return next()
-    if (waiting.push(next) === 1) setImmediate(goOn)
+  const add = (...more: readonly (() => void)[]) => {
+    waiting.push(...more)
+    if (!isDue) setImmediate(goOn)
+    isDue = true
   }
+  const go = (next: () => void) => (served < fewest ? next() : add(next))
   return {
     add: (change) => {
       served += change
