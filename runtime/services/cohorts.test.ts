@@ -1,6 +1,8 @@
 import { once } from "node:events"
 import { Effect, Fiber } from "effect"
+import fc from "fast-check"
 import { expect, test } from "vitest"
+import { runs } from "../../testing/property.ts"
 import { makeCohorts } from "./cohorts.ts"
 
 /** `count` requests that go through two stages; returns the order in which they did. */
@@ -28,13 +30,16 @@ test("few requests wait for nobody", async () => {
   expect(await stagesOf(2)).toEqual(["first 0", "second 0", "first 1", "second 1"])
 })
 
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
 test("long work of a cohort leaves turns to others", async () => {
-  const cohorts = makeCohorts()
+  let now = 0
+  const cohorts = makeCohorts(() => now)
   cohorts.add(8)
   const seen: string[] = []
   const work = (name: string) => () => {
     seen.push(name)
-    for (const untilMs = performance.now() + 6; performance.now() < untilMs; );
+    now += 5
   }
   cohorts.go(work("first"))
   cohorts.go(work("second"))
@@ -43,25 +48,45 @@ test("long work of a cohort leaves turns to others", async () => {
   expect(seen).toEqual(["first", "other", "second"])
 })
 
-test("who comes during long work goes on after those that came before", async () => {
-  const cohorts = makeCohorts()
-  cohorts.add(8)
-  const seen: string[] = []
-  const long = (name: string, next: () => void) => () => {
-    seen.push(name)
-    next()
-    for (const untilMs = performance.now() + 6; performance.now() < untilMs; );
-  }
-  const added = (name: string) => () => cohorts.go(long(name, () => {}))
-  cohorts.go(long("a", added("d")))
-  cohorts.go(long("b", added("e")))
-  cohorts.go(long("c", () => {}))
-  while (seen.length < 5) await new Promise((resolve) => setImmediate(resolve))
-  expect(seen).toEqual(["a", "b", "c", "d", "e"])
-  // an empty turn does no harm
-  await new Promise((resolve) => setImmediate(resolve))
-  await Effect.runPromise(cohorts.join)
-})
+interface Work {
+  readonly ms: number
+  /** Comes while this is done. */
+  readonly more: readonly Work[]
+}
+const works = fc.letrec<{ readonly works: readonly Work[] }>((tie) => ({
+  works: fc.array(
+    fc.record({
+      ms: fc.integer({ min: 0, max: 6 }),
+      more: fc.oneof({ maxDepth: 3 }, fc.constant([]), tie("works")),
+    }),
+    { maxLength: 6 },
+  ),
+})).works
+
+test("whoever comes, and however long it takes, goes on once and in order", () =>
+  fc.assert(
+    fc.asyncProperty(works, async (first) => {
+      let now = 0
+      const cohorts = makeCohorts(() => now)
+      cohorts.add(8)
+      const came: number[] = []
+      const went: number[] = []
+      const come = ({ ms, more }: Work) => {
+        const number = came.push(came.length) - 1
+        cohorts.go(() => {
+          went.push(number)
+          now += ms
+          for (const one of more) come(one)
+        })
+      }
+      for (const one of first) come(one)
+      while (went.length < came.length) await turn()
+      // a turn in which nobody waits
+      await turn()
+      expect(went).toEqual(came)
+    }),
+    { numRuns: runs(300) },
+  ))
 
 test("who leaves is not waited for", async () => {
   const cohorts = makeCohorts()

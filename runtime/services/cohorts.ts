@@ -22,19 +22,19 @@ const fewest = 4
 /** A cohort that takes longer lets the event loop do something else in between. */
 const sliceMs = 5
 
-export const makeCohorts = (): Cohorts => {
+export const makeCohorts = (nowMs: () => number = () => performance.now()): Cohorts => {
   let served = 0
   let waiting: (() => void)[] = []
   let isDue = false
   const goOn = () => {
     const cohort = waiting
-    const untilMs = performance.now() + sliceMs
+    const untilMs = nowMs() + sliceMs
     let at = 0
     waiting = []
     isDue = false
     try {
       do cohort[at++]!()
-      while (at < cohort.length && performance.now() < untilMs)
+      while (at < cohort.length && nowMs() < untilMs)
     } finally {
       // who threw is left behind, and keeps no other from going on
       if (at < cohort.length) add(...cohort.slice(at), ...waiting.splice(0))
