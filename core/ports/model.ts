@@ -30,10 +30,7 @@ export interface ModelPlan<Event> {
   readonly run: Stream.Stream<Event, ApiError>
 }
 
-/**
- * One shape for every task. `plan` has no side effect; it fails with the 4xx of a request that this
- * model can't take.
- */
+/** `plan` has no side effect; it fails with the 4xx of a request that this model can't take. */
 export interface Task<Request, Event> {
   plan(request: Request, context: ModelContext): Effect.Effect<ModelPlan<Event>, ApiError>
 }

@@ -12,8 +12,8 @@ import type { Log } from "../../core/services/log.ts"
 import { makeStarted, type Started } from "../../core/started.ts"
 import { provide, Tokens } from "../../core/tokens.ts"
 import type { DeploymentConfig } from "../config/schema.ts"
+import { type InFlight, makeInFlight } from "../http/connection/in-flight.ts"
 import type { Readiness } from "../http/system/health.ts"
-import { type Cohorts, makeCohorts } from "../services/cohorts.ts"
 import { folderTrouble, makeDataFolder } from "../services/folders.ts"
 import { type ExposedMetrics, makeMetrics } from "../services/metrics.ts"
 import type { SourceLock } from "../services/model-files/context.ts"
@@ -41,7 +41,7 @@ export interface Kernel {
   readonly modelFiles: ModelFilesStore
   /** Set once there is an HTTP server. */
   readonly readiness: Started<Effect.Effect<Readiness>>
-  readonly cohorts: Cohorts
+  readonly inFlight: InFlight
 }
 
 /** The tokens that the kernel provides to every plugin. */
@@ -125,7 +125,7 @@ export const makeKernel = (
     provide(container, Tokens.workers, yield* makeWorkers({ threads: config.server.workerThreads }))
     const modelFiles = makeModelFiles({ modelsDir: deployment.modelsDir, log, lock })
     provide(container, Tokens.catalogue, catalogue)
-    const cohorts = makeCohorts()
+    const inFlight = makeInFlight()
     const callPath = makeCallPath({
       billing: lazy(container, Tokens.billing),
       idempotency: optional(container, Tokens.idempotency),
@@ -134,13 +134,13 @@ export const makeKernel = (
       ids,
       log,
       timeoutMs: config.server.callTimeoutMs,
-      cohort: cohorts.join,
+      cohort: inFlight.cohorts.join,
       version,
     })
     provide(container, Tokens.callPath, callPath)
     const modelMetrics = makeModelMetrics(metrics, catalogue, systemClock)
     const readiness = makeStarted<Effect.Effect<Readiness>>()
-    return { container, state, metrics, modelMetrics, modelFiles, readiness, cohorts }
+    return { container, state, metrics, modelMetrics, modelFiles, readiness, inFlight }
   })
 
 /**

@@ -128,7 +128,7 @@ export const serveDeployment = (
       },
       log: resolve(container, Tokens.log),
       metrics: deployment.metrics,
-      cohorts: deployment.cohorts,
+      inFlight: deployment.inFlight,
       scrape: { ...settings.metrics, bearer: Redacted.value(settings.metrics.bearer) },
       trace,
     })

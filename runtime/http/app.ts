@@ -1,7 +1,6 @@
 import type { RequestListener } from "node:http"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Log } from "../../core/services/log.ts"
-import type { Cohorts } from "../services/cohorts.ts"
 import type { Drainer } from "./connection/drain.ts"
 import type { InFlight } from "./connection/in-flight.ts"
 import { stopping } from "./errors.ts"
@@ -18,7 +17,6 @@ export interface AppDeps {
   readonly limits: HttpLimits
   readonly timings: HttpTimings
   readonly inFlight: InFlight
-  readonly cohorts: Cohorts
   readonly observer: Observer
   readonly cors: Cors
   readonly drainer: Drainer
@@ -73,7 +71,7 @@ const wrongAddress = ({ req, path }: Exchange, limits: HttpLimits): ApiError | u
  * becomes a 500.
  */
 export const makeApp = (deps: AppDeps): RequestListener => {
-  const { log, limits, timings, inFlight, cohorts, observer, cors, drainer, route } = deps
+  const { log, limits, timings, inFlight, observer, cors, drainer, route } = deps
   const failed = (exchange: Exchange, cause: unknown) => {
     log.error("http.handler_threw", "a request failed", {
       request_id: exchange.requestId,
@@ -96,16 +94,14 @@ export const makeApp = (deps: AppDeps): RequestListener => {
     if (drainer.isDraining) res.shouldKeepAlive = false
     const finish = observer.watch(exchange)
     const link = inFlight.begin(exchange)
-    cohorts.add(1)
     // a call that was cut is settled after its response is closed
     let parts = 2
     const finished = () => {
       finish()
       inFlight.end(link)
-      cohorts.add(-1)
     }
     const end = () => {
-      if (--parts === 0) cohorts.go(finished)
+      if (--parts === 0) inFlight.cohorts.go(finished)
     }
     exchange.onClose(end)
     void serve(exchange).then(end)

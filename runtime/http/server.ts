@@ -24,7 +24,6 @@ import type { Endpoint } from "../../core/ports/endpoint.ts"
 import type { HealthCheck } from "../../core/ports/health.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Log } from "../../core/services/log.ts"
-import { type Cohorts, makeCohorts } from "../services/cohorts.ts"
 import type { ExposedMetrics } from "../services/metrics.ts"
 import { makeApp } from "./app.ts"
 import { makeAddressOf } from "./connection/client-address.ts"
@@ -32,7 +31,7 @@ import { answerClientErrors } from "./connection/client-errors.ts"
 import { makeDrainer } from "./connection/drain.ts"
 import { expectsContinue } from "./connection/expect-continue.ts"
 import { serveHalfClosed } from "./connection/half-closed.ts"
-import { makeInFlight } from "./connection/in-flight.ts"
+import { type InFlight, makeInFlight } from "./connection/in-flight.ts"
 import { ListenError, listen, makeNodeServer, untilPortFree, urlOf } from "./connection/listen.ts"
 import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
 import { type ApiTitle, describeApi } from "./openapi/document.ts"
@@ -63,8 +62,8 @@ export interface HttpServerOptions extends Authenticators {
   readonly starting: () => readonly string[]
   readonly log: Log
   readonly metrics: ExposedMetrics
-  /** By default those of this server alone. */
-  readonly cohorts?: Cohorts
+  /** Shared with the call path, whose stages have cohorts, too. */
+  readonly inFlight?: InFlight
   /** By default everybody reads `/metrics`, on the port of the API. */
   readonly scrape?: ScrapeSettings
   /** Absent: nothing is traced. */
@@ -155,10 +154,9 @@ export const makeHttpServer = (
   Effect.gen(function* () {
     const limits: HttpLimits = { ...defaultHttpLimits, ...options.limits }
     const timings: HttpTimings = { ...defaultHttpTimings, ...options.timings }
-    const { about, log, metrics, cohorts = makeCohorts() } = options
+    const { about, log, metrics, inFlight = makeInFlight() } = options
     const { checkTimeoutMs, lingerMs, writeStallMs } = timings
     const server = makeNodeServer(limits, timings)
-    const inFlight = makeInFlight()
     const observer = makeObserver(log, metrics, options.trace)
     const drainer = makeDrainer(server, inFlight, timings.settleMs)
     const cors = makeCors(options.corsOrigins ?? [], options.publicUrl)
@@ -177,7 +175,7 @@ export const makeHttpServer = (
       system: systemRoutes({ about, readiness, metrics, scrape, openApi, lingerMs, writeStallMs }),
       budget: makeBudget(limits, metrics),
       turns: makeTurns(),
-      cohorts,
+      cohorts: inFlight.cohorts,
       isReady: () => isReady,
       countStream: observer.countStream,
       addressOf: makeAddressOf(options.trustedProxies ?? []),
@@ -187,7 +185,6 @@ export const makeHttpServer = (
       limits,
       timings,
       inFlight,
-      cohorts,
       observer,
       cors,
       drainer,

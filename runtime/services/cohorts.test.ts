@@ -5,9 +5,11 @@ import { expect, test } from "vitest"
 import { runs } from "../../testing/property.ts"
 import { makeCohorts } from "./cohorts.ts"
 
+const many = () => 8
+
 /** `count` requests that go through two stages; returns the order in which they did. */
 const stagesOf = async (count: number): Promise<readonly string[]> => {
-  const cohorts = makeCohorts()
+  const cohorts = makeCohorts(() => count)
   const seen: string[] = []
   const request = (name: number) =>
     Effect.gen(function* () {
@@ -15,7 +17,6 @@ const stagesOf = async (count: number): Promise<readonly string[]> => {
       yield* cohorts.join
       seen.push(`second ${name}`)
     })
-  cohorts.add(count)
   const all = Array.from({ length: count }, (_, name) => request(name))
   await Effect.runPromise(Effect.all(all, { concurrency: "unbounded" }))
   return seen
@@ -34,8 +35,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 test("long work of a cohort leaves turns to others", async () => {
   let now = 0
-  const cohorts = makeCohorts(() => now)
-  cohorts.add(8)
+  const cohorts = makeCohorts(many, () => now)
   const seen: string[] = []
   const work = (name: string) => () => {
     seen.push(name)
@@ -67,8 +67,7 @@ test("whoever comes, and however long it takes, goes on once and in order", () =
   fc.assert(
     fc.asyncProperty(works, async (first) => {
       let now = 0
-      const cohorts = makeCohorts(() => now)
-      cohorts.add(8)
+      const cohorts = makeCohorts(many, () => now)
       const came: number[] = []
       const went: number[] = []
       const come = ({ ms, more }: Work) => {
@@ -89,8 +88,8 @@ test("whoever comes, and however long it takes, goes on once and in order", () =
   ))
 
 test("who leaves is not waited for", async () => {
-  const cohorts = makeCohorts()
-  cohorts.add(8)
+  let served = 8
+  const cohorts = makeCohorts(() => served)
   const seen: string[] = []
   const fiber = Effect.runFork(
     Effect.andThen(
@@ -102,7 +101,7 @@ test("who leaves is not waited for", async () => {
   await Effect.runPromise(Fiber.interrupt(fiber))
   await Effect.runPromise(cohorts.join)
   expect(seen).toEqual(["stayed"])
-  cohorts.add(-8)
+  served = 0
   cohorts.go(() => seen.push("alone"))
   expect(seen).toEqual(["stayed", "alone"])
 })
@@ -112,8 +111,7 @@ test("one that throws keeps no other from going on", async () => {
   process.removeAllListeners("uncaughtException")
   const thrown = once(process, "uncaughtException")
   try {
-    const cohorts = makeCohorts()
-    cohorts.add(8)
+    const cohorts = makeCohorts(many)
     const seen: number[] = []
     for (let n = 0; n < 4; n++)
       cohorts.go(() => {

@@ -8,8 +8,6 @@ import { Effect } from "effect"
  * cohort scheduling to enhance server performance" (USENIX, 2002).
  */
 export interface Cohorts {
-  /** By how many more, or fewer, requests are being served. */
-  add(change: number): void
   /** Calls `next` with the others, where there are some; at once where there are few. */
   go(next: () => void): void
   /** The same for a fiber. */
@@ -22,8 +20,11 @@ const fewest = 4
 /** A cohort that takes longer lets the event loop do something else in between. */
 const sliceMs = 5
 
-export const makeCohorts = (nowMs: () => number = () => performance.now()): Cohorts => {
-  let served = 0
+/** `served`: how many requests are being served. */
+export const makeCohorts = (
+  served: () => number,
+  nowMs: () => number = () => performance.now(),
+): Cohorts => {
   let waiting: (() => void)[] = []
   let isDue = false
   const goOn = () => {
@@ -45,12 +46,6 @@ export const makeCohorts = (nowMs: () => number = () => performance.now()): Coho
     if (!isDue) setImmediate(goOn)
     isDue = true
   }
-  const go = (next: () => void) => (served < fewest ? next() : add(next))
-  return {
-    add: (change) => {
-      served += change
-    },
-    go,
-    join: Effect.callback<void>((resume) => go(() => resume(Effect.void))),
-  }
+  const go = (next: () => void) => (served() < fewest ? next() : add(next))
+  return { go, join: Effect.callback<void>((resume) => go(() => resume(Effect.void))) }
 }

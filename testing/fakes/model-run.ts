@@ -31,6 +31,13 @@ export interface FakeStep<Event> {
   readonly usage: Usage
 }
 
+/** By a loop, as `flatMap` of V8 is slow. */
+const eventsOf = <Event>(steps: readonly FakeStep<Event>[]): readonly Event[] => {
+  const all: Event[] = []
+  for (const { events } of steps) all.push(...events)
+  return all
+}
+
 /**
  * Runs the steps in order: meters each before it emits its events, and records how the run ended.
  */
@@ -45,13 +52,9 @@ export const runSteps = <Request, Event>(
   Stream.suspend(() => {
     if (pace.atOnce && pace.forgets && !pace.before) {
       context.meter(id, made.at(-1)!.usage)
-      const all: Event[] = []
-      for (const { events } of made) all.push(...events)
-      return Stream.fromArray(all)
+      return Stream.fromArray(eventsOf(made))
     }
-    const steps = pace.atOnce
-      ? [{ events: made.flatMap(({ events }) => events), usage: made.at(-1)!.usage }]
-      : made
+    const steps = pace.atOnce ? [{ events: eventsOf(made), usage: made.at(-1)!.usage }] : made
     const run: FakeRun<Request> = { request, context, state: "running", steps: 0 }
     if (!pace.forgets) runs.push(run)
     const step = ({ events, usage }: FakeStep<Event>, index: number) =>

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net"
 import { Effect } from "effect"
+import { type Cohorts, makeCohorts } from "../../services/cohorts.ts"
 import { type Link, LinkedList } from "../../services/linked-list.ts"
 import type { AbortReason, Exchange } from "../exchange.ts"
 
@@ -12,6 +13,8 @@ export interface InFlight {
   /** The pipelined requests of a connection that have no complete reply yet, in order. */
   owedBy(socket: Socket): readonly Exchange[]
   abortAll(reason: AbortReason): void
+  /** In which they go through their stages. */
+  readonly cohorts: Cohorts
   /** Succeeds when nothing is in flight. */
   readonly empty: Effect.Effect<void>
 }
@@ -28,6 +31,7 @@ export const makeInFlight = (): InFlight => {
       open.remove(link)
       if (open.size === 0) for (const wake of waiters) wake()
     },
+    cohorts: makeCohorts(() => open.size),
     all: () => open.values(),
     owedBy: (socket) =>
       open.values().filter(({ req, res }) => req.socket === socket && !res.writableEnded),
