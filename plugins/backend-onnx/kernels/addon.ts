@@ -8,6 +8,8 @@ interface Addon {
   readonly instructions: string
   /** Whether sessions of this process know the operators. */
   isInUse(): boolean
+  /** Gives free pages of malloc back to the system, in about 5 ms. */
+  trimMemory(): void
 }
 
 /** Where the build puts the addon: beside the compiled copy of this module. */

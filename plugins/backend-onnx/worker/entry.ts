@@ -1,6 +1,10 @@
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { parentPort, workerData } from "node:worker_threads"
+import { addon } from "../kernels/addon.ts"
 import { type DeviceSessions, guardSessions, useDevice } from "../onnx/onnx-session.ts"
 import { GrammarFailed } from "../sampling/token-mask.ts"
+import { releaseWhenIdle } from "./idle-release.ts"
 import type { EngineOpener, OpenEngine } from "./open-engine.ts"
 import { Outbox } from "./outbox.ts"
 import type { EngineSpec, FromThread, StageTime, Submit, ThreadData, ToThread } from "./protocol.ts"
@@ -16,6 +20,17 @@ export interface EnginePort {
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
+/** Returns a function that returns to the system what V8 and malloc keep beside the model. */
+const memoryReleaser = (): (() => void) => {
+  // flags are those of the process: another thread may withdraw this one in between
+  setFlagsFromString("--expose-gc")
+  const collect = runInNewContext("globalThis.gc") as (() => void) | undefined
+  return () => {
+    collect?.()
+    addon?.trimMemory()
+  }
+}
+
 /** Serves jobs until a `close` message. */
 const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   port: EnginePort,
@@ -23,7 +38,10 @@ const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   slots: number,
 ): void => {
   const outbox = new Outbox<FromThread<Event | StageTime, Info>>((all) => port.postMessage(all))
+  const release = memoryReleaser()
+  const releaseLater = releaseWhenIdle(release)
   const held = (size: number) => {
+    releaseLater(size)
     const prefix = engine.prefixStats?.()
     if (prefix && engine.capacity !== undefined)
       outbox.send({ type: "stats", stats: { kvCacheUsage: size / engine.capacity, ...prefix } })
@@ -72,6 +90,8 @@ const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   })
   outbox.send({ type: "ready", info: engine.info })
   held(0)
+  // opening a chat model leaves 80 MB
+  setImmediate(release)
 }
 
 type ServeKind = (

@@ -142,6 +142,7 @@ extern "C" {
 using napi_callback = napi_value__* (*)(napi_env__*, napi_callback_info__*);
 int napi_create_string_utf8(napi_env__*, const char*, size_t, napi_value__**);
 int napi_get_boolean(napi_env__*, bool, napi_value__**);
+int napi_get_undefined(napi_env__*, napi_value__**);
 int napi_create_function(napi_env__*, const char*, size_t, napi_callback, void*, napi_value__**);
 int napi_set_named_property(napi_env__*, napi_value__*, const char*, napi_value__*);
 }
@@ -155,6 +156,16 @@ napi_value__* is_in_use(napi_env__* env, napi_callback_info__*) {
   return value;
 }
 
+// Gives free pages of malloc back to the system; glibc keeps them otherwise.
+napi_value__* trim_memory(napi_env__* env, napi_callback_info__*) {
+  using Trim = int (*)(size_t);
+  static const auto trim = reinterpret_cast<Trim>(dlsym(RTLD_DEFAULT, "malloc_trim"));
+  if (trim) trim(0);
+  napi_value__* value = nullptr;
+  napi_get_undefined(env, &value);
+  return value;
+}
+
 }  // namespace
 
 EXPORTED napi_value__* napi_register_module_v1(napi_env__* env, napi_value__* exports) {
@@ -164,5 +175,7 @@ EXPORTED napi_value__* napi_register_module_v1(napi_env__* env, napi_value__* ex
   napi_set_named_property(env, exports, "instructions", value);
   napi_create_function(env, "isInUse", static_cast<size_t>(-1), is_in_use, nullptr, &value);
   napi_set_named_property(env, exports, "isInUse", value);
+  napi_create_function(env, "trimMemory", static_cast<size_t>(-1), trim_memory, nullptr, &value);
+  napi_set_named_property(env, exports, "trimMemory", value);
   return exports;
 }

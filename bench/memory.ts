@@ -1,0 +1,91 @@
+// Resident memory of the whole server with a chat model, beside its weights and its keys and values:
+// when ready, while eight streams write, and 10 s later. `npm run build && node --import tsx
+// bench/memory.ts [--model file.gguf] [--sizes 135M,360M,1B] [--rounds 3]`
+import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { kvTokenBytes } from "../plugins/backend-onnx/sessions/kv-bank.ts"
+import { startChatServer } from "./chat/chat-server.ts"
+import { chatModelPath, writeRandomModel } from "./chat/models.ts"
+import { shapes } from "./chat/random-gguf.ts"
+import { codeInWords } from "./deployment/code.ts"
+import { printLoadAfter, printMachine } from "./measure/machine.ts"
+import { alternate, medianOf } from "./measure/rounds.ts"
+import { figure, printTable } from "./measure/table.ts"
+
+const { values } = parseArgs({
+  options: {
+    model: { type: "string" },
+    sizes: { type: "string", default: "135M,360M,1B" },
+    rounds: { type: "string", default: "3" },
+  },
+})
+const startedMs = performance.now()
+const streams = 8
+const tokens = 64
+const goalMb = 250
+const megabyte = 2 ** 20
+
+interface Memory {
+  readonly readyMb: number
+  readonly writingMb: number
+  readonly laterMb: number
+}
+
+const measure = async (path: string): Promise<Memory> => {
+  const server = await startChatServer(path, {})
+  try {
+    const readyMb = server.residentMb()
+    await Promise.all(
+      Array.from({ length: streams }, (_, at) => server.chat(`${at}: tell me a story.`, tokens)),
+    )
+    const writingMb = server.residentMb()
+    await setTimeout(10_000)
+    return { readyMb, writingMb, laterMb: server.residentMb() }
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Keys and values of `streams` answers and their prompts of about 16 tokens, in MB. */
+const kvMbOf = (size: string): number => {
+  const { layers, kvHeads, width, heads } = shapes[size]!
+  const bytes = kvTokenBytes({ layers, kvHeads, headSize: width / heads })
+  return (streams * (tokens + 16) * bytes) / megabyte
+}
+
+printMachine("Memory of the whole server with a chat model", codeInWords)
+const folder = mkdtempSync(join(tmpdir(), "rakit-memory-"))
+try {
+  const tokenizer = chatModelPath(values.model)
+  const sizes = values.sizes.split(",")
+  const pathOf = (size: string) => join(folder, `random-${size}.gguf`)
+  for (const size of sizes) writeRandomModel(pathOf(size), size, tokenizer)
+  const sides = sizes.map((name) => ({ name, run: () => measure(pathOf(name)) }))
+  const results = await alternate(sides, Number(values.rounds), ({ run }) => run())
+  const rows = sizes.map((size) => {
+    const weightsMb = statSync(pathOf(size)).size / megabyte
+    const middle = (of: (memory: Memory) => number) => medianOf(results, size, of)
+    const kvMb = kvMbOf(size)
+    const beyond = (residentMb: number) =>
+      `${figure(residentMb)} (${figure(residentMb - weightsMb - kvMb)})`
+    return [
+      size,
+      figure(weightsMb),
+      figure(kvMb),
+      figure(middle(({ readyMb }) => readyMb)),
+      beyond(middle(({ writingMb }) => writingMb)),
+      beyond(middle(({ laterMb }) => laterMb)),
+    ]
+  })
+  printTable(
+    `Resident MB; in parentheses beyond weights and keys and values (goal ${goalMb})`,
+    ["", "weights", "keys and values", "ready", `${streams} streams wrote`, "10 s later"],
+    rows,
+  )
+  printLoadAfter(startedMs)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
