@@ -32,7 +32,8 @@ const starterConfig = (): Config => {
   const sources = [{ url: `file:${model}/` }]
   return {
     ...rest,
-    plugins: others,
+    // each file is asked about until it is read, which is more than 60 requests a minute
+    plugins: { ...others, accounts: { ...others.accounts, defaultLimits: { rpm: 1_000_000 } } },
     models: models.filter(({ id }) => id === "svc-embed").map((entry) => ({ ...entry, sources })),
   }
 }
