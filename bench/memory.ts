@@ -1,5 +1,5 @@
 // Resident memory of the whole server with a chat model, beside its weights and its keys and values:
-// when ready, while eight streams write, and 10 s later. `npm run build && node --import tsx
+// when ready, after eight streams wrote, and 10 s later. `npm run build && node --import tsx
 // bench/memory.ts [--model file.gguf] [--sizes 135M,360M,1B] [--rounds 3]`
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -25,12 +25,14 @@ const { values } = parseArgs({
 const startedMs = performance.now()
 const streams = 8
 const tokens = 64
+// by `usage`: the question below in the template of SmolLM2
+const promptTokens = 37
 const goalMb = 250
 const megabyte = 2 ** 20
 
 interface Memory {
   readonly readyMb: number
-  readonly writingMb: number
+  readonly wroteMb: number
   readonly laterMb: number
 }
 
@@ -41,19 +43,19 @@ const measure = async (path: string): Promise<Memory> => {
     await Promise.all(
       Array.from({ length: streams }, (_, at) => server.chat(`${at}: tell me a story.`, tokens)),
     )
-    const writingMb = server.residentMb()
+    const wroteMb = server.residentMb()
     await setTimeout(10_000)
-    return { readyMb, writingMb, laterMb: server.residentMb() }
+    return { readyMb, wroteMb, laterMb: server.residentMb() }
   } finally {
     await server.stop()
   }
 }
 
-/** Keys and values of `streams` answers and their prompts of about 16 tokens, in MB. */
+/** Keys and values of `streams` prompts and answers, in MB. */
 const kvMbOf = (size: string): number => {
   const { layers, kvHeads, width, heads } = shapes[size]!
   const bytes = kvTokenBytes({ layers, kvHeads, headSize: width / heads })
-  return (streams * (tokens + 16) * bytes) / megabyte
+  return (streams * (promptTokens + tokens) * bytes) / megabyte
 }
 
 printMachine("Memory of the whole server with a chat model", codeInWords)
@@ -76,7 +78,7 @@ try {
       figure(weightsMb),
       figure(kvMb),
       figure(middle(({ readyMb }) => readyMb)),
-      beyond(middle(({ writingMb }) => writingMb)),
+      beyond(middle(({ wroteMb }) => wroteMb)),
       beyond(middle(({ laterMb }) => laterMb)),
     ]
   })

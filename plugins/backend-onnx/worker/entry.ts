@@ -20,15 +20,13 @@ export interface EnginePort {
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** Returns a function that returns to the system what V8 and malloc keep beside the model. */
-const memoryReleaser = (): (() => void) => {
+/** Returns what V8 and malloc keep beside the model to the system; stops the thread for some 20 ms. */
+const releaseMemory = (): void => {
   // flags are those of the process: another thread may withdraw this one in between
   setFlagsFromString("--expose-gc")
   const collect = runInNewContext("globalThis.gc") as (() => void) | undefined
-  return () => {
-    collect?.()
-    addon?.trimMemory()
-  }
+  collect?.()
+  addon?.trimMemory()
 }
 
 /** Serves jobs until a `close` message. */
@@ -38,8 +36,7 @@ const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   slots: number,
 ): void => {
   const outbox = new Outbox<FromThread<Event | StageTime, Info>>((all) => port.postMessage(all))
-  const release = memoryReleaser()
-  const releaseLater = releaseWhenIdle(release)
+  const releaseLater = releaseWhenIdle(releaseMemory)
   const held = (size: number) => {
     releaseLater(size)
     const prefix = engine.prefixStats?.()
@@ -76,7 +73,7 @@ const serve = <Job, Event extends { readonly type: string }, Info, Started>(
       emit({ type: "time", stage: "queue", durationMs: performance.now() - queuedMs })
       return engine.start(job, emit)
     }
-    scheduler.submit({ id, account, priority, waitMs, size: engine.sizeOf?.(job) ?? 0, start })
+    scheduler.submit({ id, account, priority, waitMs, size: engine.sizeOf?.(job) ?? 1, start })
   }
   const close = async () => {
     await scheduler.stop()
@@ -90,8 +87,6 @@ const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   })
   outbox.send({ type: "ready", info: engine.info })
   held(0)
-  // opening a chat model leaves 80 MB
-  setImmediate(release)
 }
 
 type ServeKind = (

@@ -1,4 +1,4 @@
-/** What V8 and malloc can keep from a thread's last job is returned after so long without another. */
+/** How long nothing must be held. */
 export const idleMs = 5_000
 
 /**

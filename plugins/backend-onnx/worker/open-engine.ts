@@ -10,7 +10,7 @@ export interface OpenEngine<Job, Event, Info, Started> {
   close(): Promise<void>
   /**
    * Total capacity, and the worst-case share of a job in it, in the engine's unit (tokens of a
-   * decoder's key-value memory). Absent: jobs take no capacity.
+   * decoder's key-value memory). Absent: there is no limit, and each job counts as one.
    */
   readonly capacity?: number
   sizeOf?(job: Job): number
