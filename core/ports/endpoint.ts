@@ -68,11 +68,12 @@ export interface Ranged<E = ApiError> {
 }
 
 /**
- * The reply. `events` becomes SSE, one `data:` line per event; the path settles before the last
- * event is sent.
+ * The reply. `text` is the JSON where the endpoint has it already, as `JSON.stringify` would write
+ * it. `events` becomes SSE, one `data:` line per event; the path settles before the last event is
+ * sent.
  */
 export type Reply<E = ApiError> = { readonly status: number; readonly headers?: Strings } & (
-  | { readonly json: Json }
+  | { readonly json: Json; readonly text?: string }
   | {
       readonly bytes: Stream.Stream<Uint8Array, E>
       readonly mediaType: string

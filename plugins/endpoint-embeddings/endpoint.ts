@@ -10,7 +10,7 @@ import {
 import type { EmbedEvent } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
-import { toReply } from "./reply-encoding.ts"
+import { toReply, toText } from "./reply-encoding.ts"
 import { namedAsSent, type ReadItem, readItems } from "./request-decoding.ts"
 import { type EmbeddingsBody, EmbeddingsReply, embeddingsBody, firstImage } from "./schema.ts"
 import { defaultMaxInputs } from "./settings.ts"
@@ -38,11 +38,13 @@ const answerOf = Effect.fnUntraced(function* (
   items: readonly ReadItem[],
   run: Stream.Stream<EmbedEvent, ApiError>,
 ) {
-  const events = yield* Stream.runCollect(run)
+  const json = yield* toReply(call, model, items, yield* Stream.runCollect(run))
+  const text = toText(json)
   return {
     status: 200,
     headers: { "x-embedding-space": space },
-    json: yield* toReply(call, model, items, events),
+    json,
+    ...(text !== undefined && { text }),
   }
 })
 

@@ -85,3 +85,18 @@ export const toReply = Effect.fnUntraced(function* (
     usage: toUsage(call, model, items, [...byIndex.values()]),
   }
 })
+
+/**
+ * Returns the JSON of a reply in base64, undefined for one with lists of numbers. `JSON.stringify`
+ * looks at each character for what it must escape, of which base64 has none.
+ */
+export const toText = ({ data, model, usage }: EmbeddingsReply): string | undefined => {
+  const vectors: string[] = []
+  for (const { index, embedding, type } of data) {
+    if (typeof embedding !== "string") return undefined
+    vectors.push(
+      `{"object":"embedding","index":${index},"embedding":"${embedding}","type":"${type}"}`,
+    )
+  }
+  return `{"object":"list","data":[${vectors.join(",")}],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usage)}}`
+}

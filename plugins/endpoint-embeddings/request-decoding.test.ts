@@ -6,7 +6,7 @@ import { isApiError } from "../../core/errors.ts"
 import type { Json } from "../../core/json.ts"
 import { runs } from "../../testing/property.ts"
 import { mediaTypeOf, toMedia } from "./image-decoding.ts"
-import { shorten, toBase64 } from "./reply-encoding.ts"
+import { shorten, toBase64, toText } from "./reply-encoding.ts"
 import { readItems } from "./request-decoding.ts"
 import { embeddingsBody } from "./schema.ts"
 
@@ -109,6 +109,31 @@ it("a shortened vector has norm 1 and the direction of the prefix; zeros stay ze
         expect(Math.hypot(...short)).toBeCloseTo(1, 5)
     }),
     { numRuns: runs(500) },
+  )
+})
+
+it("a reply in base64 has the text that JSON.stringify would write; lists are left to it", () => {
+  const item = fc.record({
+    object: fc.constant("embedding" as const),
+    index: fc.nat(),
+    embedding: fc.uint8Array().map((bytes) => Buffer.from(bytes).toString("base64")),
+    type: fc.constantFrom("text" as const, "image" as const),
+  })
+  const usage = fc.record({
+    prompt_tokens: fc.nat(),
+    total_tokens: fc.nat(),
+    image_count: fc.nat(),
+    truncated_count: fc.nat(),
+    cost_idr: fc.double({ noNaN: true, noDefaultInfinity: true }),
+  })
+  fc.assert(
+    fc.property(fc.array(item), fc.string(), usage, (data, model, used) => {
+      const reply = { object: "list" as const, data, model, usage: used }
+      expect(toText(reply)).toBe(JSON.stringify(reply))
+      const numbers = { ...data[0]!, embedding: [0.5, -1] }
+      if (data.length) expect(toText({ ...reply, data: [...data, numbers] })).toBe(undefined)
+    }),
+    { numRuns: runs(300) },
   )
 })
 

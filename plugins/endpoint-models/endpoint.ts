@@ -3,7 +3,8 @@ import { apiError } from "../../core/errors.ts"
 import { defineEndpoint, type Plan } from "../../core/ports/endpoint.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Clock } from "../../core/services/clock.ts"
-import { toList, toModel } from "./reply-encoding.ts"
+import { keepList } from "./kept-list.ts"
+import { toModel } from "./reply-encoding.ts"
 import { Model, ModelList } from "./schema.ts"
 
 export interface ModelsEndpointDeps {
@@ -11,22 +12,22 @@ export interface ModelsEndpointDeps {
   readonly clock: Clock
 }
 
-const free = (json: Model | ModelList): Plan => ({
+const free = (reply: { readonly json: Model | ModelList; readonly text?: string }): Plan => ({
   bound: {},
-  run: Effect.succeed({ status: 200, json }),
+  run: Effect.succeed({ status: 200, ...reply }),
 })
 
 const common = { method: "GET", access: "public", body: "none", maxBodyBytes: 0 } as const
 
 export const makeModelsEndpoint = ({ catalogue, clock }: ModelsEndpointDeps) => {
-  const created = Math.floor(clock.nowMs() / 1000)
+  const list = keepList(catalogue, Math.floor(clock.nowMs() / 1000))
   return defineEndpoint({
     ...common,
     id: "models.list",
     summary: "All models.",
     path: "/v1/models",
     reply: ModelList,
-    plan: () => Effect.sync(() => free(toList(catalogue, created))),
+    plan: () => Effect.sync(() => free(list())),
   })
 }
 
@@ -43,7 +44,7 @@ export const makeModelEndpoint = ({ catalogue, clock }: ModelsEndpointDeps) => {
         const id = params.id ?? ""
         const entry = catalogue.entry(id)
         return entry
-          ? Effect.succeed(free(toModel(catalogue, entry, created, id)))
+          ? Effect.succeed(free({ json: toModel(catalogue, entry, created, id) }))
           : Effect.fail(
               apiError("not_found", "There is no such model here; GET /v1/models lists them.", {
                 param: "model",

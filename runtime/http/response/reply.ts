@@ -33,7 +33,7 @@ export const sendText = (
 
 export const sendJson = (
   exchange: Exchange,
-  reply: Head & { readonly json: Json },
+  reply: Head & { readonly json: Json; readonly text?: string },
   lingerMs: number,
 ): void =>
   sendText(
@@ -42,7 +42,7 @@ export const sendJson = (
       status: reply.status,
       headers: { "content-type": "application/json; charset=utf-8", ...reply.headers },
     },
-    JSON.stringify(reply.json) ?? "",
+    reply.text ?? JSON.stringify(reply.json) ?? "",
     lingerMs,
   )
 
