@@ -83,14 +83,17 @@ it("chat.ts prints growth and memory, with a tiny model", async () => {
     join(folder, "tiny.gguf"),
     ...short,
     "--only",
-    "growth,schema,sizes,memory",
+    "growth,schema,determinism,sizes,precisions,memory",
     "--sizes",
     "3M",
   )
   expect(text).toMatch(/8 streams( +[\d.,]+){2}/)
   expect(text).toMatch(/copying code.* x/)
   expect(text).toMatch(/any JSON, while all write.* x/)
+  expect(text.match(/all 12 equal/g)).toHaveLength(2)
+  expect(text).toMatch(/a lonely row twice: the same bits( +[\d.,]+ \([\d.]+ x\)){4}/)
   expect(text).toMatch(/3M \(\d+ MB\), Rakit( +[\d.,]+.*){6}/)
+  expect(text).toMatch(/tiny, auto( +[\d.,]+ \(1.00 x\)){3} +[\d.]+/)
   expect(text.match(/^ {2}\d+ +\d+$/gm)?.length).toBe(10)
   rmSync(folder, { recursive: true, force: true })
 }, 120_000)

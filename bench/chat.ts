@@ -2,15 +2,18 @@
 // docs/engine.md and docs/engine.svg.
 // `npm run build && npm install --prefix bench/peers --omit=optional --ignore-scripts && node
 // --import tsx bench/chat.ts [--model M.gguf] [--rounds 5] [--tokens 64] [--requests 10000]
-// [--seconds 20] [--sizes 135M,360M,1B] [--only speed,growth,schema,sizes,served,memory]`
+// [--seconds 20] [--sizes 135M,360M,1B] [--only speed,growth,schema,determinism,sizes,precisions,served,memory]`
 import { mkdtempSync, rmSync } from "node:fs"
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
 import type { EngineSpec } from "../plugins/backend-onnx/worker/protocol.ts"
+import { measureAnswers, measurePrice } from "./chat/determinism.ts"
 import { type EngineProcess, openLlamaCpp, openRakit } from "./chat/engine-process.ts"
+import { growthTable, measureGrowth, measureGuessing } from "./chat/growth.ts"
 import { chatModelPath, hasPeer } from "./chat/models.ts"
-import { chatPrompts, copyPrompt, longText } from "./chat/prompts.ts"
+import { measurePrecisions } from "./chat/precisions.ts"
+import { chatPrompts, longText } from "./chat/prompts.ts"
 import type { Timing } from "./chat/protocol.ts"
 import { type Report, type Table, writeReport } from "./chat/report.ts"
 import { measureSchemas } from "./chat/schema.ts"
@@ -42,7 +45,9 @@ const [rounds, tokens, requests, seconds] = [
   count("requests", 3_000),
   count("seconds", 10),
 ]
-const wanted = String(values.only ?? "speed,growth,schema,sizes,served,memory").split(",")
+const wanted = String(
+  values.only ?? "speed,growth,schema,determinism,sizes,precisions,served,memory",
+).split(",")
 const threads = 2
 const streamCounts = [1, 4, 8, 16]
 const contexts = [128, 512, 1_024, 2_048, 4_096].slice(0, count("contexts", 5))
@@ -149,76 +154,6 @@ const speedTables = (results: Speeds): readonly Table[] => {
   ]
 }
 
-/**
- * Decode speed by context length: the prompt is prefilled once and cached, so that only decoding is
- * measured.
- */
-const measureGrowth = async (side: EngineProcess, long: readonly number[]) => {
-  const lines = []
-  for (const streams of [1, 8]) {
-    const points: [number, number][] = []
-    for (const context of contexts) {
-      const results: number[] = []
-      const prompts = Array.from({ length: streams }, () => long.slice(0, context))
-      for (let round = 0; round < (context > 1_024 ? 1 : Math.min(3, rounds)); round++)
-        results.push(
-          (await side.run({ prompts, tokens: Math.min(tokens, 32), warm: true })).writtenPerSecond,
-        )
-      points.push([context, results.sort((a, b) => a - b)[results.length >> 1]!])
-    }
-    lines.push({ name: `${streams} stream${streams > 1 ? "s" : ""}`, points })
-  }
-  return lines
-}
-
-const growthTable = (lines: Report["byContext"]): Table => ({
-  title: "Tokens a second while writing, by tokens in the context",
-  head: ["", ...contexts.map((context) => context.toLocaleString("en-US"))],
-  rows: lines.map(({ name, points }) => [
-    name,
-    ...points.map(([, perSecond]) => figure(perSecond)),
-  ]),
-})
-
-/**
- * One sampled answer: prompt lookup helps where the text repeats itself, and should cost nothing
- * elsewhere.
- */
-const measureGuessing = async (guessing: EngineProcess): Promise<Table> => {
-  const plain = await keep(openRakit("without", spec({ speculation: false })))
-  const { ids } = await guessing.ask<{ readonly ids: readonly (readonly number[])[] }>({
-    texts: [...chatPrompts(4), copyPrompt()],
-  })
-  const rows = []
-  for (const [name, prompts, temperature] of [
-    ["four answers to questions, one after the other, temperature 1", ids.slice(0, 4), 1],
-    ["copying code, temperature 0.3", ids.slice(4), 0.3],
-  ] as const) {
-    const measure = async (side: EngineProcess) => {
-      const results = []
-      for (const prompt of prompts)
-        results.push(await side.run({ prompts: [prompt], tokens, temperature }))
-      return (
-        results.length /
-        results.reduce((sum, { writtenPerSecond }) => sum + 1 / writtenPerSecond, 0)
-      )
-    }
-    const results = await alternate([guessing, plain], rounds, measure)
-    const of = (perSecond: number) => perSecond
-    rows.push([
-      name,
-      figure(medianOf(results, guessing.name, of)),
-      figure(medianOf(results, plain.name, of)),
-      times(ratioOf(results, guessing.name, plain.name, of)),
-    ])
-  }
-  return {
-    title: "Guessing from what came before, tokens a second of one sampled stream",
-    head: ["", "guessing", "not guessing", "ratio"],
-    rows,
-  }
-}
-
 const run = async (): Promise<Report> => {
   const machine = [
     `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.version}; load ${loadavg()[0]!.toFixed(1)} before the first round`,
@@ -226,7 +161,7 @@ const run = async (): Promise<Report> => {
   ]
   const tables: Table[] = []
   let [byStreams, byContext]: [Report["byStreams"], Report["byContext"]] = [[], []]
-  if (["speed", "growth", "schema"].some((part) => wanted.includes(part))) {
+  if (["speed", "growth", "schema", "determinism"].some((part) => wanted.includes(part))) {
     const sides = wanted.includes("speed")
       ? await openSides()
       : [await keep(openRakit(ours, spec()))]
@@ -248,18 +183,25 @@ const run = async (): Promise<Report> => {
       byStreams = [...results.keys()].map((name) => ({ name, points: points(name) }))
     }
     if (wanted.includes("growth")) {
-      byContext = await measureGrowth(sides[0]!, long)
-      tables.push(growthTable(byContext), await measureGuessing(sides[0]!))
+      const plain = await keep(openRakit("without", spec({ speculation: false })))
+      byContext = await measureGrowth(sides[0]!, long, { contexts, rounds, tokens })
+      tables.push(growthTable(byContext, contexts))
+      tables.push(await measureGuessing(sides[0]!, plain, { rounds, tokens }))
     }
     if (wanted.includes("schema"))
       tables.push(await measureSchemas(sides[0]!, prompts.slice(0, 8), rounds, tokens))
+    if (wanted.includes("determinism")) {
+      const options = { model, graphs: join(folder, "graphs"), threads, rounds, tokens }
+      const again = await keep(openRakit("again", spec()))
+      tables.push(await measureAnswers(sides[0]!, again, prompts, options))
+      tables.push(await measurePrice(options))
+    }
     for (const side of open.splice(0)) side.stop()
   }
-  if (wanted.includes("sizes")) {
-    const sizes = String(values.sizes ?? "135M,360M,1B").split(",")
-    const options = { sizes, model, folder, spec: spec(), rounds: 1, tokens: 24 }
-    tables.push(await measureSizes(options))
-  }
+  const sizes = String(values.sizes ?? "135M,360M,1B").split(",")
+  const shapes = { sizes, model, folder, spec: spec(), rounds: 1, tokens: 24 }
+  if (wanted.includes("sizes")) tables.push(await measureSizes(shapes))
+  if (wanted.includes("precisions")) tables.push(await measurePrecisions(shapes))
   if (wanted.includes("served")) {
     const gap = await measureLoopGap(model, 8, seconds)
     const row = (name: string, { p50Ms, p99Ms, maxMs }: typeof gap.idle) => [

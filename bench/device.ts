@@ -8,7 +8,7 @@ import { availableParallelism, tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
 import { type EngineProcess, openRakit } from "./chat/engine-process.ts"
-import { writeRandomModel } from "./chat/models.ts"
+import { randomModelIn } from "./chat/models.ts"
 import { longText } from "./chat/prompts.ts"
 import { codeInWords } from "./deployment/code.ts"
 import { openSide } from "./embed/sides.ts"
@@ -163,8 +163,7 @@ printMachine(`Models on ${device.name}`, codeInWords)
 try {
   if (values.embed) await embed(values.embed)
   for (const size of values.tokenizer ? values.sizes.split(",") : []) {
-    const path = join(folder, `random-${size}.gguf`)
-    writeRandomModel(path, size, values.tokenizer!)
+    const path = randomModelIn(folder, size, values.tokenizer!)
     for (const precision of values.precisions.split(",")) await chat(path, size, precision)
     rmSync(path)
   }

@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { kvTokenBytes } from "../plugins/backend-onnx/sessions/kv-bank.ts"
 import { startChatServer } from "./chat/chat-server.ts"
-import { chatModelPath, writeRandomModel } from "./chat/models.ts"
+import { chatModelPath, randomModelIn } from "./chat/models.ts"
 import { shapes } from "./chat/random-gguf.ts"
 import { codeInWords } from "./deployment/code.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
@@ -63,8 +63,7 @@ const folder = mkdtempSync(join(tmpdir(), "rakit-memory-"))
 try {
   const tokenizer = chatModelPath(values.model)
   const sizes = values.sizes.split(",")
-  const pathOf = (size: string) => join(folder, `random-${size}.gguf`)
-  for (const size of sizes) writeRandomModel(pathOf(size), size, tokenizer)
+  const pathOf = (size: string) => randomModelIn(folder, size, tokenizer)
   const sides = sizes.map((name) => ({ name, run: () => measure(pathOf(name)) }))
   const results = await alternate(sides, Number(values.rounds), ({ run }) => run())
   const rows = sizes.map((size) => {

@@ -40,10 +40,12 @@ const open = async (
   file: string,
   args: readonly string[],
   execArgv: readonly string[],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<EngineProcess> => {
   const startedMs = performance.now()
   const child = fork(join(root, file), [...args], {
     execArgv: [...execArgv],
+    env: { ...process.env, ...env },
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   })
   await answerTo(child)
@@ -76,3 +78,18 @@ export const openLlamaCpp = (
   model: string,
   threads: number,
 ): Promise<EngineProcess> => open(name, "bench/peers/llama-cpp.js", [model, String(threads)], [])
+
+/** Single steps of the model; `kernels`: see RAKIT_KERNELS. */
+export const openSteps = (
+  model: string,
+  graphs: string,
+  threads: number,
+  kernels: string,
+): Promise<EngineProcess> =>
+  open(
+    `steps ${kernels}`,
+    "bench/chat/step-process.ts",
+    [model, graphs, String(threads)],
+    ["--import", "tsx"],
+    { RAKIT_KERNELS: kernels },
+  )

@@ -28,14 +28,20 @@ export const chatModelPath = (given: string | undefined): string => {
   )
 }
 
-/** A file of random weights in Q4_0, with the tokenizer of another model. */
-export const writeRandomModel = (path: string, size: string, model: string): void => {
+/**
+ * Returns the path of a file of random weights in Q4_0, with the tokenizer of another model; it is
+ * written where the folder has none yet.
+ */
+export const randomModelIn = (folder: string, size: string, model: string): string => {
+  const path = join(folder, `random-${size}.gguf`)
+  if (existsSync(path)) return path
   const file = openGguf(model)
   try {
     writeRandomGguf(path, size, () => "Q4_0", file)
   } finally {
     file.close()
   }
+  return path
 }
 
 export const hasPeer = existsSync(join(root, "bench/peers/node_modules/node-llama-cpp"))

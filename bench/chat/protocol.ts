@@ -26,14 +26,18 @@ export interface Timing {
   readonly writtenPerSecond: number
   /** Median over the streams. */
   readonly firstTokenMs: number
+  /** What each stream wrote; of Rakit's engine. */
+  readonly answers?: readonly string[]
 }
 
-/** Times of each stream's first and last token, in ms from the start. */
-export const timingOf = (
-  id: number,
-  tokens: number,
-  marks: readonly { readonly firstMs: number; readonly lastMs: number }[],
-): Timing => {
+/** Times of a stream's first and last token, in ms from the start, and what it wrote. */
+export interface StreamMarks {
+  readonly firstMs: number
+  readonly lastMs: number
+  readonly answer: string
+}
+
+export const timingOf = (id: number, tokens: number, marks: readonly StreamMarks[]): Timing => {
   const first = marks.map((mark) => mark.firstMs).sort((a, b) => a - b)
   const lastMs = Math.max(...marks.map((mark) => mark.lastMs))
   return {
@@ -41,5 +45,6 @@ export const timingOf = (
     tokensPerSecond: ((marks.length * tokens) / lastMs) * 1000,
     writtenPerSecond: ((marks.length * (tokens - 1)) / (lastMs - first.at(-1)!)) * 1000,
     firstTokenMs: first[Math.floor(first.length / 2)]!,
+    answers: marks.map(({ answer }) => answer),
   }
 }

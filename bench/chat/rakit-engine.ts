@@ -11,7 +11,7 @@ import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { load } from "../deployment/code.ts"
 import { consoleLog as log } from "../measure/console-log.ts"
 import { openDevice, type Place } from "../measure/open-device.ts"
-import { type Task, timingOf } from "./protocol.ts"
+import { type StreamMarks, type Task, timingOf } from "./protocol.ts"
 
 const spec = JSON.parse(process.argv[2]!) as EngineSpec
 const { startEngine } = await load<typeof import("../../plugins/backend-onnx/worker/host.ts")>(
@@ -59,13 +59,13 @@ const request = (
   }),
 })
 
-const write = async (
-  job: DecoderRequest,
-): Promise<{ readonly firstMs: number; readonly lastMs: number }> => {
+const write = async (job: DecoderRequest): Promise<StreamMarks> => {
   const startedMs = performance.now()
   let firstMs = 0
-  const translate = (event: { readonly type: string }) => {
+  let answer = ""
+  const translate = (event: DecoderEvent) => {
     if (event.type === "token" && !firstMs) firstMs = performance.now() - startedMs
+    if ("text" in event) answer += event.text
     return undefined
   }
   await Effect.runPromise(
@@ -79,7 +79,7 @@ const write = async (
       }),
     ),
   )
-  return { firstMs, lastMs: performance.now() - startedMs }
+  return { firstMs, lastMs: performance.now() - startedMs, answer }
 }
 
 let runs = 0

@@ -1,10 +1,9 @@
 import { statSync } from "node:fs"
-import { join } from "node:path"
 import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { alternate, medianOf, ratioOf } from "../measure/rounds.ts"
 import { figure, times } from "../measure/table.ts"
 import { type EngineProcess, openLlamaCpp, openRakit } from "./engine-process.ts"
-import { hasPeer, writeRandomModel } from "./models.ts"
+import { hasPeer, randomModelIn } from "./models.ts"
 import { chatPrompts, longText } from "./prompts.ts"
 import type { Table } from "./report.ts"
 
@@ -67,8 +66,7 @@ const measureSize = async (
   size: string,
   { model, folder, spec, rounds, tokens }: SizesOptions,
 ): Promise<readonly (readonly string[])[]> => {
-  const path = join(folder, `random-${size}.gguf`)
-  writeRandomModel(path, size, model)
+  const path = randomModelIn(folder, size, model)
   const sides = await openSides(path, spec)
   try {
     const { ids } = await sides[0]!.ask<{ readonly ids: readonly (readonly number[])[] }>({

@@ -1,9 +1,8 @@
 import { writeFileSync } from "node:fs"
-import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Pool } from "undici"
 import { stringify } from "yaml"
-import { chatModelPath, writeRandomModel } from "../chat/models.ts"
+import { chatModelPath, randomModelIn } from "../chat/models.ts"
 import { type Deployment, makeDeployment } from "../deployment/deployment.ts"
 import { startBareServer, startServer, timeToEnd } from "../deployment/server-process.ts"
 import { starterConfigOf } from "../deployment/starter-config.ts"
@@ -160,8 +159,7 @@ export const warmStarter = (modelsDir: string) =>
 /** Only a chat model, of random weights in the shape of 1B; `modelsDir` has the starter's. */
 export const warmLarge = async (): Promise<StartCase> => {
   const deployment = makeDeployment({ config: "starter.yaml" })
-  const path = join(deployment.folder, "random-1B.gguf")
-  writeRandomModel(path, "1B", chatModelPath(undefined))
+  const path = randomModelIn(deployment.folder, "1B", chatModelPath(undefined))
   const config = starterConfigOf(deployment)
   const models = config.models
     .filter(({ id }) => id === "svc-omni")
