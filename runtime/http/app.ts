@@ -20,6 +20,8 @@ export interface AppDeps {
   readonly observer: Observer
   readonly cors: Cors
   readonly drainer: Drainer
+  /** Called after each request. */
+  readonly served: () => void
   /** The current routes: they are replaced while the server starts. */
   readonly route: Serve
 }
@@ -71,7 +73,7 @@ const wrongAddress = ({ req, path }: Exchange, limits: HttpLimits): ApiError | u
  * becomes a 500.
  */
 export const makeApp = (deps: AppDeps): RequestListener => {
-  const { log, limits, timings, inFlight, observer, cors, drainer, route } = deps
+  const { log, limits, timings, inFlight, observer, cors, drainer, served, route } = deps
   const failed = (exchange: Exchange, cause: unknown) => {
     log.error("http.handler_threw", "a request failed", {
       request_id: exchange.requestId,
@@ -99,6 +101,7 @@ export const makeApp = (deps: AppDeps): RequestListener => {
     const finished = () => {
       finish()
       inFlight.end(link)
+      served()
     }
     const end = () => {
       if (--parts === 0) inFlight.cohorts.go(finished)

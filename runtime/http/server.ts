@@ -37,7 +37,7 @@ import { defaultHttpLimits, type HttpLimits } from "./limits.ts"
 import { type ApiTitle, describeApi } from "./openapi/document.ts"
 import type { Authenticators } from "./request/authenticate.ts"
 import { type BodyBudget, makeBodyBudget } from "./request/body-budget.ts"
-import { makeReclaim } from "./request/reclaim.ts"
+import { makeQuietReclaim, makeReclaim } from "./request/reclaim.ts"
 import { makeTurns } from "./request/turns.ts"
 import { makeCors } from "./response/cors.ts"
 import { makeRoutes, makeServe, type RouteDeps } from "./routes.ts"
@@ -160,6 +160,7 @@ export const makeHttpServer = (
     const observer = makeObserver(log, metrics, options.trace)
     const drainer = makeDrainer(server, inFlight, timings.settleMs)
     const cors = makeCors(options.corsOrigins ?? [], options.publicUrl)
+    const served = makeQuietReclaim(() => inFlight.all().every(({ isWatch }) => isWatch))
     let isReady = false
 
     const phase = () => (drainer.isDraining ? "draining" : isReady ? "serving" : "starting")
@@ -188,6 +189,7 @@ export const makeHttpServer = (
       observer,
       cors,
       drainer,
+      served,
       route: makeServe(routing.isPublished, routing.routes, { cors, timings }),
     })
     handleRequests(server, app)
@@ -210,6 +212,7 @@ export const makeHttpServer = (
       publish: routing.publish,
       ready: () => {
         isReady = true
+        served()
       },
       drain: drainer.drain,
     }

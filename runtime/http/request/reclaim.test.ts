@@ -1,5 +1,5 @@
 import { expect, test } from "vitest"
-import { makeReclaim, v8Heap } from "./reclaim.ts"
+import { makeQuietReclaim, makeReclaim, v8Heap } from "./reclaim.ts"
 
 const megabyte = 2 ** 20
 
@@ -8,6 +8,7 @@ const fixture = () => {
   const due: (() => void)[] = []
   const released = makeReclaim({
     usedBytes: () => state.megabytes * megabyte,
+    emptyBytes: () => 0,
     hint: () => void state.hints++,
     after: (_ms, look) => void due.push(look),
   })
@@ -77,4 +78,81 @@ test("V8 collects after a hint", async () => {
   v8Heap.hint()
   // by itself V8 does so after some 8 s
   await expect.poll(() => isCollected, { timeout: 5_000 }).toBe(true)
+})
+
+const quietFixture = () => {
+  const state = { empty: 30, hints: 0, isIdle: true, waitsMs: [] as number[] }
+  const due: (() => void)[] = []
+  const served = makeQuietReclaim(() => state.isIdle, {
+    usedBytes: () => 0,
+    emptyBytes: () => state.empty * megabyte,
+    hint: () => void state.hints++,
+    after: (ms, look) => {
+      state.waitsMs.push(ms)
+      due.push(look)
+    },
+  })
+  return { state, due, served, look: () => due.shift()!() }
+}
+
+test("a server that has little to do gives an empty heap back, in two collections at most", () => {
+  const { state, due, served, look } = quietFixture()
+  served()
+  served()
+  expect(due).toHaveLength(1)
+  look()
+  expect(state.hints).toBe(1)
+  look()
+  expect(state.hints).toBe(2)
+  state.empty = 16
+  look()
+  expect([state.hints, due.length]).toEqual([2, 0])
+  served()
+  look()
+  expect([state.hints, due.length]).toEqual([2, 0])
+  state.empty = 17
+  served()
+  look()
+  expect([state.hints, due.length]).toEqual([3, 1])
+  expect(state.waitsMs).toEqual([5_000, 2_500, 2_500, 5_000, 5_000, 2_500])
+})
+
+test("a busy one keeps it until it is quiet, and serves nothing", () => {
+  const { state, due, served, look } = quietFixture()
+  for (let at = 0; at < 27; at++) {
+    served()
+    if (at === 0) expect(due).toHaveLength(1)
+  }
+  look()
+  expect([state.hints, due.length]).toEqual([0, 1])
+  for (let at = 0; at < 26; at++) served()
+  look()
+  expect([state.hints, due.length]).toEqual([0, 1])
+  state.isIdle = false
+  look()
+  expect([state.hints, due.length]).toEqual([0, 1])
+  state.isIdle = true
+  for (let at = 0; at < 25; at++) served()
+  look()
+  expect([state.hints, due.length]).toEqual([1, 1])
+})
+
+test("where collections don't help, they become rare, until they do", () => {
+  const { state, due, served, look } = quietFixture()
+  served()
+  for (let at = 0; at < 27; at++) look()
+  expect(state.hints).toBe(18)
+  const waits = state.waitsMs.filter((ms) => ms !== 2_500)
+  expect(waits.map((ms) => ms / 1000)).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600, 600])
+  state.empty = 3
+  look()
+  expect(due).toHaveLength(0)
+  state.empty = 30
+  served()
+  for (let at = 0; at < 3; at++) look()
+  expect(state.waitsMs.slice(-4)).toEqual([5_000, 2_500, 2_500, 10_000])
+})
+
+test("V8 says how much of its heap is empty", () => {
+  expect(v8Heap.emptyBytes()).toBeGreaterThan(0)
 })
