@@ -95,6 +95,14 @@ test.each([
   expect(() => read("gemma3", change)).toThrow(reason)
 })
 
+test.each([false, null])("a chat model with 'is_causal' %j is refused", (is_causal) => {
+  expect(read("llama", { is_causal: true }).layers).toBe(2)
+  for (const name of ["llama", "qwen3", "gemma3", "phi3"])
+    expect(() => read(name, { is_causal })).toThrow(
+      `'is_causal' is ${is_causal}: its tokens see what follows them, which`,
+    )
+})
+
 test("SmolLM3 rotates no fourth layer, or those that its file lists", () => {
   const rotated = (change: Readonly<Record<string, unknown>>) =>
     read("smollm3", change).rotary.map((rotary) => rotary !== undefined)

@@ -29,6 +29,11 @@ export const refuseOthers = (json: Metadata, architecture: Architecture): void =
   ])
     if (json.get(key))
       throw new Unsupported(`'${key}' is ${json.get(key)}, which this backend can't do`)
+  // absent is true, and null is false, as in transformers
+  if (json.has("is_causal") && json.get("is_causal") !== true)
+    throw new Unsupported(
+      `'is_causal' is ${json.get("is_causal")}: its tokens see what follows them, which this backend can't do here`,
+    )
   const part = numberOr(json, "partial_rotary_factor", 1)
   if (architecture !== "phi3" && part !== 1)
     throw new Unsupported(

@@ -22,3 +22,12 @@ test("EmbeddingGemma's key for attention in both directions is refused of other 
   for (const value of [false, null])
     expect(configOf("qwen3-embedding", value)).toMatchObject({ isCausal: true })
 })
+
+test("tokens see what follows where 'is_causal' is there and not true", () => {
+  const causal = (change: object) =>
+    folderEncoder(changedEncoder(root, encoderFolder("qwen3-embedding"), { "config.json": change }))
+      .config
+  expect(causal({ is_causal: true })).toMatchObject({ isCausal: true })
+  for (const is_causal of [false, null])
+    expect(causal({ is_causal })).toMatchObject({ isCausal: false })
+})

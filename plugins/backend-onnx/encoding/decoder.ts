@@ -26,7 +26,8 @@ const causalKey = "is_causal"
 const readConfig = (json: Metadata): EmbedderConfig => {
   const isGemma = (json.get("model_type") as unknown) === "gemma3_text"
   const isHalved = isGemma && (json.get(bidirectionalKey) as unknown) === true
-  const rest = new Map([...json].filter(([key]) => !isGemma || key !== bidirectionalKey))
+  const own: readonly string[] = isGemma ? [causalKey, bidirectionalKey] : [causalKey]
+  const rest = new Map([...json].filter(([key]) => !own.includes(key)))
   // a head that predicts tokens is not used, wherever it is
   const whole = { ...decoderConfig(rest), tiedHead: true }
   // half of the window is on each side, and a causal window has the token itself
@@ -36,9 +37,10 @@ const readConfig = (json: Metadata): EmbedderConfig => {
   const decoder = { ...whole, windows }
   const { layers, width, heads, feedForward, vocabulary, normEpsilon } = decoder
   const family = decoder.architecture
-  const isCausal = !isHalved && (json.get(causalKey) as unknown) !== false
+  // absent is true, and null is false, as in transformers
+  const isCausal = !isHalved && (!json.has(causalKey) || (json.get(causalKey) as unknown) === true)
   if (!isCausal && !isHalved && windows.some((window) => window !== undefined))
-    throw new Unsupported(`it has a sliding window, and '${causalKey}' is false`)
+    throw new Unsupported(`it has a sliding window, and '${causalKey}' is ${json.get(causalKey)}`)
   return {
     ...{ family, name: family, layers, width, heads, feedForward, vocabulary, normEpsilon },
     maxTokens: decoder.contextTokens,
