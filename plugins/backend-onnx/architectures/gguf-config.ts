@@ -40,6 +40,9 @@ const kindsIn = (
 ): readonly AttentionKind[] => {
   const { globalEvery } = families[architecture]
   const pattern = metadata.get(key("attention.sliding_window_pattern"))
+  // without a window no layer is a local one, as in llama.cpp
+  if (globalEvery !== undefined && !numberOr(metadata, key("attention.sliding_window"), 0))
+    return new Array<AttentionKind>(layers).fill("full_attention")
   if (globalEvery === undefined) return new Array<AttentionKind>(layers).fill("sliding_attention")
   if (pattern === undefined || typeof pattern === "number")
     return kindsByPattern(layers, pattern ?? globalEvery)
@@ -65,6 +68,14 @@ const refuseSoftcaps = (metadata: Metadata, key: Key): void => {
       throw new Unsupported(
         `'${key(name)}' is ${metadata.get(key(name))}, which this backend can't do`,
       )
+}
+
+const refuseBothDirections = (metadata: Metadata, key: Key): void => {
+  const name = key("attention.causal")
+  if (metadata.get(name) === false)
+    throw new Unsupported(
+      `'${name}' is false: its tokens see what follows them, which this backend can't do here`,
+    )
 }
 
 const refuseParts = (metadata: Metadata): void => {
@@ -111,6 +122,7 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
   const key = (name: string) => `${architecture}.${name}`
   refuseParts(metadata)
   refuseSoftcaps(metadata, key)
+  refuseBothDirections(metadata, key)
   const width = countIn(metadata, key("embedding_length"), limits.width)
   const heads = countIn(metadata, key("attention.head_count"), limits.heads)
   const kvHeads = countOr(metadata, key("attention.head_count_kv"), heads, heads)

@@ -29,15 +29,23 @@ export const longAfterIn = (file: GgufFile, key: Key): number | undefined =>
 
 const scalingType = "rope.scaling.type"
 
-/** YaRN's, as llama.cpp has it; undefined where the file is scaled in another way. */
+/**
+ * YaRN's; undefined where the file is scaled in another way. What newer converters take from
+ * config.json counts as it does there, though llama.cpp leaves it out.
+ */
 const yarnIn = (metadata: Metadata, key: Key): Yarn | undefined => {
   if (metadata.get(key(scalingType)) !== "yarn") return undefined
+  const own = (name: string, byDefault: number) =>
+    numberOr(metadata, key(`rope.scaling.${name}`), byDefault)
   const factor = numberIn(metadata, key("rope.scaling.factor"))
+  const { fastTurns, slowTurns, isWhole } = yarnDefaults
   return {
-    ...yarnDefaults,
+    isWhole,
     factor,
     trainedTokens: trainedIn(metadata, key),
-    magnitude: numberOr(metadata, key("rope.scaling.attn_factor"), 1) * yarnMagnitude(factor),
+    fastTurns: own("yarn_beta_fast", 0) || fastTurns,
+    slowTurns: own("yarn_beta_slow", 0) || slowTurns,
+    magnitude: own("yarn_attn_factor", own("attn_factor", 1) * yarnMagnitude(factor)),
   }
 }
 
@@ -87,9 +95,11 @@ const scaled = (rotations: readonly number[], metadata: Metadata, key: Key): rea
     throw new Unsupported(
       `'${key(scalingType)}' is '${type}'; this backend knows linear, yarn, and factors in '${factorsTensor}'`,
     )
-  // files from before scaling had a type
-  const old = key("rope.scale_linear")
-  return metadata.has(old) ? linearlyScaled(rotations, numberIn(metadata, old)) : rotations
+  if (type === "none") return rotations
+  // without a type it is linear, as in llama.cpp; the second name is that of older files
+  const names = ["rope.scaling.factor", "rope.scale_linear"].map(key)
+  const name = names.find((each) => metadata.has(each))
+  return name === undefined ? rotations : linearlyScaled(rotations, numberIn(metadata, name))
 }
 
 /** The rotary embedding of each layer. */

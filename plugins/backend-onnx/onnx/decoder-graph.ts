@@ -9,7 +9,7 @@ import { linear, type Precision } from "./linear.ts"
 import { declareBanks, isNative, nativeAttention } from "./native-attention.ts"
 
 /** Increment it whenever graphs built by earlier versions must be built again. */
-export const decoderGraphVersion = 12
+export const decoderGraphVersion = 13
 
 const declareInputs = (building: Building): void => {
   const { graph, config } = building
