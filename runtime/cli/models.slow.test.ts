@@ -137,3 +137,26 @@ it("refuses what has changed by name, and writes digests to another file with --
   writeFileSync(lockFile, "models: wrong\n")
   expect((await models("list")).text).toMatch(/models\.lock\.yaml: this is no lock file/)
 }, 60_000)
+
+it("pulls the others where models can't be pulled, and names each of these", async () => {
+  dropCache()
+  const other = join(folder, "others.yaml")
+  // more than are pulled at the same time, before the one that is there
+  const gone = ["a", "b", "c", "d"].map((id) => ({ id, url: `hf:owner/gone-${id}@main/x.gguf` }))
+  const here = { id: "here", url: `hf:owner/tiny@${two}/tiny/config.json` }
+  const entries = [...gone, here].map(({ id, url }) => ({
+    ...{ id, task: "chat", backend: "onnx", capabilities: ["chat"], sources: [{ url }] },
+    limits: { contextTokens: 512, maxOutputTokens: 64 },
+  }))
+  const whole = parse(readFileSync(config, "utf8")) as object
+  writeFileSync(other, JSON.stringify({ ...whole, include: [], models: entries }))
+  rmSync(lockFile, { force: true })
+  const { code, stdout, stderr } = await runCli(["models", "pull", "-c", other], env())
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/^here: .+config\.json\n$/)
+  expect(Object.keys(lock().models)).toEqual(["here"])
+  for (const { id, url } of gone)
+    expect(stderr).toContain(
+      `The files of model ${id} are missing: no source could be used:\n  ${url}: `,
+    )
+}, 60_000)

@@ -112,9 +112,17 @@ export const pullModels = (ids: readonly string[], { config, lock, update, json 
           Effect.map((path) => ({ model: id, path })),
         )
       const entries = yield* chosen(deployment, ids)
-      const pulled = yield* Effect.forEach(entries.flatMap(filesOf), pullOne, {
+      // one that can't be pulled (a gated one, say) must not end the downloads of the others
+      const missing: string[] = []
+      const settled = (one: Files) =>
+        Effect.match(pullOne(one), {
+          onFailure: ({ message }) => void missing.push(message),
+          onSuccess: (pulled) => pulled,
+        })
+      const pulled = yield* Effect.forEach(entries.flatMap(filesOf), settled, {
         concurrency: 4,
       }).pipe(Effect.ensuring(Effect.sync(progress.stop)))
+      if (missing.length) return yield* Effect.fail(new Error(missing.join("\n")))
       const locked = lock === true ? besideConfig(deployment) : lock
       if (locked !== undefined) yield* writeLock(deployment, entries, locked)
       if (json) printJson(deployment, pulled)
