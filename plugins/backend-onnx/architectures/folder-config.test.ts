@@ -173,6 +173,16 @@ test.each(["qwen2", "qwen3", "smollm3"])(
   },
 )
 
+test.each(["qwen2", "qwen3", "smollm3"])("of %s 'layer_types' null is an absent one", (name) => {
+  const layers = { num_hidden_layers: 4, no_rope_layers: undefined, max_window_layers: 1 }
+  for (const use_sliding_window of [true, false]) {
+    const change = { ...layers, sliding_window: 8, use_sliding_window }
+    const absent = read(name, { ...change, layer_types: undefined })
+    expect(absent.windows.includes(8)).toBe(use_sliding_window)
+    expect(read(name, { ...change, layer_types: null })).toEqual(absent)
+  }
+})
+
 test("weights in 8 bits by rows of compressed-tensors are read, others are refused", () => {
   const quantized = (format: string, method = "compressed-tensors") =>
     read("llama", { quantization_config: { quant_method: method, format } })

@@ -159,7 +159,9 @@ const kindsIn = (
         : rotatedIn(json, architecture, layers).map((isRotated) => !isRotated)
     return slides.map((isSliding) => (isSliding ? "sliding_attention" : "full_attention"))
   }
-  const listed: unknown = alike.has(architecture) ? undefined : json.get("layer_types")
+  const listed: unknown = alike.has(architecture)
+    ? undefined
+    : (json.get("layer_types") ?? undefined)
   const kinds: unknown = listed ?? own()
   if (!Array.isArray(kinds) || kinds.length !== layers)
     throw new Damaged(`'layer_types' is not a list of ${layers}`)
