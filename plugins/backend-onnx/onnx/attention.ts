@@ -1,6 +1,9 @@
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 
+/** Increment it whenever graphs with this attention must be built again. */
+export const attentionVersion = 2
+
 const masked = -1e9
 
 /** What all layers share: sizes of this pass, and masks. */
@@ -8,10 +11,10 @@ export interface AttentionFrame {
   /** Several new tokens in each row: a chunk of a prompt, or draft tokens. */
   readonly isChunk: Value
   /**
-   * The additive mask of layers with this sliding window, `[B,1,S,P+1]`: the positions of the row,
-   * then the token itself; undefined: full attention.
+   * What the tokens of layers with this sliding window see, booleans `[B,1,S,P+1]`: the positions of
+   * the row, then the token itself; undefined: full attention.
    */
-  maskFor(window: number | undefined): Value
+  seenIn(window: number | undefined): Value
   /** [P, 1], to split probabilities into earlier positions and the token itself. */
   readonly parts: Value
   /** Where new keys and values belong among the cached ones, `[B,KV,S,3]`. */
@@ -46,7 +49,7 @@ interface Extent {
 }
 
 /** A token sees itself and all positions before it; a sliding window hides those too far back. */
-const additiveMask = (
+const seenPositions = (
   graph: GraphBuilder,
   { batch, fresh, past, positions }: Extent,
   window: number | undefined,
@@ -60,11 +63,20 @@ const additiveMask = (
           before,
           graph.node("Less", [graph.node("Sub", [positions, columns]), graph.ints(window)]),
         ])
-  const additive = graph.node("Where", [near, graph.floats(0), graph.floats(masked)])
   const one = graph.ints([1])
-  const own = graph.node("Expand", [graph.floats(0), graph.concat([batch, one, fresh, one], 0)])
-  return graph.concat([additive, own], 3)
+  const always = graph.node("Less", [graph.ints(0), graph.ints(1)])
+  const own = graph.node("Expand", [always, graph.concat([batch, one, fresh, one], 0)])
+  return graph.concat([near, own], 3)
 }
+
+/**
+ * Scores of what is not seen are replaced: what another sequence has left there may have any score,
+ * also one that no summand would hide.
+ */
+const weightsOf = (graph: GraphBuilder, scores: Value, seen: Value): Value =>
+  graph.node("Softmax", [graph.node("Where", [seen, scores, graph.floats(masked)])], {
+    attributes: { axis: -1 },
+  })
 
 /** Indices [row, head, position] of new keys and values among the cached ones. */
 const placesOf = (graph: GraphBuilder, kvHeads: number, extent: Extent): Value => {
@@ -98,16 +110,16 @@ export const attentionFrame = (
     graph.node("Unsqueeze", [extent.positions, graph.ints([1])]),
     shape(batch, keys, groups, fresh, one),
   ])
-  const masks = new Map<number | undefined, Value>()
+  const seen = new Map<number | undefined, Value>()
   return {
     isChunk: graph.node("Greater", [
       graph.node("Squeeze", [fresh, graph.ints([0])]),
       graph.ints(1),
     ]),
-    maskFor: (window) => {
-      const mask = masks.get(window) ?? additiveMask(graph, extent, window)
-      masks.set(window, mask)
-      return mask
+    seenIn: (window) => {
+      const positions = seen.get(window) ?? seenPositions(graph, extent, window)
+      seen.set(window, positions)
+      return positions
     },
     parts: shape(past, one),
     places: placesOf(graph, kvHeads, extent),
@@ -164,8 +176,7 @@ const stepAttention = (
   const own = split(input.queries, heads / kvHeads)
   const queries = single ? graph.concat([own, own], 2) : own
   const scores = [score(queries, input.past.keys), score(queries, split(input.keys, 1))]
-  const biased = graph.node("Add", [graph.concat(scores, 3), frame.maskFor(input.window)])
-  const weights = graph.node("Softmax", [biased], { attributes: { axis: -1 } })
+  const weights = weightsOf(graph, graph.concat(scores, 3), frame.seenIn(input.window))
   const [earlier, itself] = splitWeights(graph, frame, weights)
   const sum = graph.node("Add", [
     graph.node("MatMul", [earlier, input.past.values]),
@@ -201,11 +212,8 @@ const chunkAttention = (
     graph.node("ScatterND", [cached, frame.places, fresh])
   const scores = scorer(graph, sizes)(queries, placed(input.past.keys, split(input.keys, kvHeads)))
   const own = graph.node("GatherElements", [scores, frame.ownColumns], { attributes: { axis: 3 } })
-  const biased = graph.node("Add", [
-    reshape(graph.concat([scores, own], 3), shapes.perHead),
-    frame.maskFor(input.window),
-  ])
-  const weights = graph.node("Softmax", [biased], { attributes: { axis: -1 } })
+  const perHead = reshape(graph.concat([scores, own], 3), shapes.perHead)
+  const weights = weightsOf(graph, perHead, frame.seenIn(input.window))
   const [earlier, itself] = splitWeights(graph, frame, reshape(weights, shapes.perKey))
   const ownSum = graph.node("Mul", [
     reshape(itself, graph.ints([0, kvHeads, heads / kvHeads, -1, 1])),
@@ -233,8 +241,8 @@ export const attention = (
   frame: AttentionFrame,
   input: AttentionInput,
 ): Value => {
-  // masks belong to the graph around the branches
-  frame.maskFor(input.window)
+  // what is seen belongs to the graph around the branches
+  frame.seenIn(input.window)
   return graph.either(
     frame.isChunk,
     () => chunkAttention(graph, sizes, frame, input),

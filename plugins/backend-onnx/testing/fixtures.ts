@@ -109,8 +109,8 @@ export const walkerOf = (
 ) => {
   const { longAfter = Number.POSITIVE_INFINITY } = session.shape
   const store = emptyStore(session, capacity).another(rows, capacity) as KvBank
-  // values beyond a row's past must not matter: 10,000 as a float or a half
-  for (const array of store.arrays) array.fill(array instanceof Float32Array ? 1e4 : 0x70e2)
+  // values beyond a row's past must not matter: 1e30 as a float, the largest half
+  for (const array of store.arrays) array.fill(array instanceof Float32Array ? 1e30 : 0x7bff)
   const pastLens = new Array<number>(rows).fill(0)
   /** Runs the same number of tokens in every row. Returns the logits after each of them, row by row. Rows that are not kept forget them. */
   const step = async (
