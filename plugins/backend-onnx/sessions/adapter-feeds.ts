@@ -1,10 +1,11 @@
 import { withAdapterFile } from "../architectures/adapter-file.ts"
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
-import { adapterNames, groupsIn, scalesName, tileRanks } from "../onnx/adapter-inputs.ts"
+import { adapterNames, groupsIn, kindOf, scalesName, tileRanks } from "../onnx/adapter-inputs.ts"
 import { floats, type Port } from "../onnx/onnx-session.ts"
 import { type AdapterSpec, checkAdapterMemory, groupSizes } from "./adapter-memory.ts"
 import {
   type AdapterSet,
+  blockTiles,
   type GroupSize,
   inputArrays,
   sideBySide,
@@ -77,6 +78,14 @@ export class AdapterFeeds {
   get bytes(): number {
     const all = [...this.single.values(), ...(this.combined ? [this.combined] : [])]
     return all.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /** Adapters whose sums ONNX Runtime may split by the company of a row; native products split none. */
+  get splitByCompany(): readonly string[] {
+    const byNodes = this.sizes.filter(({ isJoined }) => !isJoined).map(kindOf)
+    return this.adapters
+      .filter(({ runs }) => byNodes.some((kind) => runs.get(kind)!.alignment > blockTiles))
+      .map(({ id }) => id)
   }
 
   private openSet(adapters: readonly TiledAdapter[]): OpenSet {

@@ -2,8 +2,11 @@ import type { LowRankPair, PairShape } from "../architectures/adapter-file.ts"
 import type { LayerMatrix } from "../architectures/tensor-names.ts"
 import { type FoundGroup, kindOf, productScale, tileRanks } from "../onnx/adapter-inputs.ts"
 
-/** ONNX Runtime adds up sums of more ranks in blocks of so many tiles. */
-const blockTiles = 8
+/**
+ * ONNX Runtime adds up sums of more ranks in blocks: of so many tiles, or of twice as many and more
+ * where a thread has few rows of the product. How many threads take part depends on the company.
+ */
+export const blockTiles = 8
 
 /** The ranks of one adapter in one kind of group: equally many tiles for each part that it has. */
 export interface TileRun {
@@ -37,13 +40,8 @@ export interface TiledAdapter {
   readonly bytes: number
 }
 
-/** Tiles of each part: a power of two, or whole blocks, so that no sum crosses a block's border. */
-const tilesFor = (rank: number): number => {
-  const tiles = Math.ceil(rank / tileRanks)
-  return tiles > blockTiles
-    ? Math.ceil(tiles / blockTiles) * blockTiles
-    : 2 ** Math.ceil(Math.log2(tiles))
-}
+/** Tiles of each part: a power of two, so that no sum crosses the border of a block as large. */
+const tilesFor = (rank: number): number => 2 ** Math.ceil(Math.log2(Math.ceil(rank / tileRanks)))
 
 interface KindLayout {
   readonly parts: readonly LayerMatrix[]
@@ -179,7 +177,7 @@ export const tiled = (
     runs: new Map(
       [...kinds].map(([key, layout]) => [
         key,
-        { tiles: tilesIn(layout), alignment: Math.min(blockTiles, layout.tilesOfPart || 1) },
+        { tiles: tilesIn(layout), alignment: layout.tilesOfPart || 1 },
       ]),
     ),
     groups,

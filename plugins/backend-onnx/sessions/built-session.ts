@@ -185,6 +185,11 @@ export class BuiltSession implements DecoderSession {
     return tensors
   }
 
+  /** Adapters with which the rounding has to be looked at, too. */
+  get adaptersSplitByCompany(): readonly string[] {
+    return this.adapters?.splitByCompany ?? []
+  }
+
   adapterBytes(): number {
     return this.adapters?.bytes ?? 0
   }

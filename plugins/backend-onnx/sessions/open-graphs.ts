@@ -17,7 +17,7 @@ import { writeUpload } from "./device-adapters.ts"
 import { writeKvGraphs } from "./device-kv.ts"
 import { DeviceSession } from "./device-session.ts"
 import { checkDigits, writeDigits } from "./digits-probe.ts"
-import { runProbe, writeProbe } from "./rounding-probe.ts"
+import { roundsAlikeWith, runProbe, writeProbe } from "./rounding-probe.ts"
 
 export interface DecoderSpec extends GraphPlace {
   readonly path: string
@@ -150,16 +150,23 @@ const openGraph = async (
   return { folder, session: await openedByRuntime(folder, remedy, open) }
 }
 
+/** Whether a row has the same bits in any company, with adapters, too. */
+const isInvariant = (graph: BuiltDecoder): Promise<boolean> | boolean =>
+  graph instanceof BuiltSession && graph.isInvariant
+    ? roundsAlikeWith(graph, graph.adaptersSplitByCompany)
+    : graph.isInvariant
+
 /** One session of all graphs: the first writes answers, the last reads prompts. */
 const sessionOf = (
   spec: DecoderSpec,
   graphs: readonly BuiltDecoder[],
+  rounding: Pick<DecoderSession, "isInvariant">,
   close: () => Promise<void>,
 ): DecoderSession => {
   const [steps, prompts] = graphs
   return {
     shape: steps!.shape,
-    isInvariant: graphs.every(({ isInvariant }) => isInvariant),
+    ...rounding,
     forward: (pass) => steps!.forward(pass),
     ...(prompts && { readPrompt: (pass) => prompts.forward(pass) }),
     newStore: (capacity) => steps!.newStore(capacity),
@@ -199,8 +206,9 @@ export const openGraphs = async (
         ),
       )
     const graphs = opened.map(({ session }) => session)
+    const alike = await Promise.all(graphs.map(isInvariant))
     return {
-      session: sessionOf(spec, graphs, close),
+      session: sessionOf(spec, graphs, { isInvariant: alike.every(Boolean) }, close),
       folders: opened.map(({ folder }) => folder),
     }
   } catch (cause) {

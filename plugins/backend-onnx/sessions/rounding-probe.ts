@@ -5,7 +5,7 @@ import { buildDecoderGraph } from "../onnx/decoder-graph.ts"
 import { writeGraph } from "../onnx/graph-cache.ts"
 import { openSession } from "../onnx/onnx-session.ts"
 import { BuiltSession, type Embed, type Rounding } from "./built-session.ts"
-import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
+import type { AdapterChoice, DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
 import { emptyStore } from "./kv-bank.ts"
 import type { KvNumbers, KvStore } from "./kv-store.ts"
 
@@ -26,14 +26,16 @@ const same = (a: TokenBits, b: TokenBits): boolean =>
 
 class Probe {
   private readonly session: DecoderSession
+  private readonly adapter: AdapterChoice | undefined
   private readonly ids: readonly number[]
   /** The bits of each token when all are read at once. */
   private wanted: readonly TokenBits[] = []
   /** The keys and values of all tokens. */
   private whole: KvNumbers = new Float32Array()
 
-  constructor(session: DecoderSession) {
+  constructor(session: DecoderSession, adapter?: AdapterChoice) {
     this.session = session
+    this.adapter = adapter
     const { vocabulary } = session.shape
     this.ids = Array.from({ length: tokens }, (_, i) => (i * 7919 + 13) % vocabulary)
   }
@@ -67,6 +69,7 @@ class Probe {
       ...this.past(positions).rowsFrom(0, positions.length),
       capacity,
       logitsAt: ids.map((_, i) => i),
+      ...(this.adapter && { adapters: positions.map(() => this.adapter) }),
     }
     return this.session.forward(pass)
   }
@@ -108,6 +111,20 @@ export const probeRounding = async (
     (await probe.matches([30], 2)) &&
     (await probe.matches([9], company))
   return { lonelyTwice, isInvariant }
+}
+
+/** The same of rows of a whole model that have one of these adapters. */
+export const roundsAlikeWith = async (
+  session: DecoderSession,
+  adapters: readonly string[],
+): Promise<boolean> => {
+  for (const id of adapters) {
+    const probe = new Probe(session, { id, strength: 1 })
+    await probe.readAll()
+    for (const positions of [[7], [63], [61, 3, 40, 17, 62]])
+      if (!(await probe.matches(positions))) return false
+  }
+  return true
 }
 
 const probed = (config: DecoderConfig): DecoderConfig => ({
