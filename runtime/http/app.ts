@@ -20,7 +20,7 @@ export interface AppDeps {
   readonly observer: Observer
   readonly cors: Cors
   readonly drainer: Drainer
-  /** Called after each request. */
+  /** Called after each call; probes are none. */
   readonly served: () => void
   /** The current routes: they are replaced while the server starts. */
   readonly route: Serve
@@ -101,7 +101,7 @@ export const makeApp = (deps: AppDeps): RequestListener => {
     const finished = () => {
       finish()
       inFlight.end(link)
-      served()
+      if (exchange.call) served()
     }
     const end = () => {
       if (--parts === 0) inFlight.cohorts.go(finished)

@@ -8,7 +8,8 @@ const fixture = () => {
   const due: (() => void)[] = []
   const released = makeReclaim({
     usedBytes: () => state.megabytes * megabyte,
-    emptyBytes: () => 0,
+    committedBytes: () => 0,
+    nowMs: () => 0,
     hint: () => void state.hints++,
     after: (_ms, look) => void due.push(look),
   })
@@ -81,78 +82,58 @@ test("V8 collects after a hint", async () => {
 })
 
 const quietFixture = () => {
-  const state = { empty: 30, hints: 0, isIdle: true, waitsMs: [] as number[] }
-  const due: (() => void)[] = []
+  const state = { committed: 80, isIdle: true, hints: 0, nowMs: 1_000, waitsMs: [] as number[] }
+  const due: { readonly atMs: number; readonly look: () => void }[] = []
   const served = makeQuietReclaim(() => state.isIdle, {
     usedBytes: () => 0,
-    emptyBytes: () => state.empty * megabyte,
+    committedBytes: () => state.committed * megabyte,
     hint: () => void state.hints++,
+    nowMs: () => state.nowMs,
     after: (ms, look) => {
       state.waitsMs.push(ms)
-      due.push(look)
+      due.push({ atMs: state.nowMs + ms, look })
     },
   })
-  return { state, due, served, look: () => due.shift()!() }
+  const look = () => {
+    const next = due.shift()!
+    state.nowMs = next.atMs
+    next.look()
+  }
+  return { state, due, served, look }
 }
 
-test("a server that has little to do gives an empty heap back, in two collections at most", () => {
+test("a heap that has grown is collected once, 5 s after the last call", () => {
   const { state, due, served, look } = quietFixture()
   served()
-  served()
-  expect(due).toHaveLength(1)
-  look()
-  expect(state.hints).toBe(1)
-  look()
-  expect(state.hints).toBe(2)
-  state.empty = 16
-  look()
-  expect([state.hints, due.length]).toEqual([2, 0])
+  state.nowMs += 3_000
   served()
   look()
-  expect([state.hints, due.length]).toEqual([2, 0])
-  state.empty = 17
-  served()
+  expect([state.hints, state.waitsMs]).toEqual([0, [5_000, 3_000]])
   look()
-  expect([state.hints, due.length]).toEqual([3, 1])
-  expect(state.waitsMs).toEqual([5_000, 2_500, 2_500, 5_000, 5_000, 2_500])
+  expect([state.hints, due.length]).toEqual([1, 0])
+  for (const [committed, hints] of [
+    [52, 1],
+    [68, 1],
+    [69, 2],
+    [69, 3],
+    [40, 3],
+    [57, 4],
+  ] as const) {
+    state.committed = committed
+    served()
+    look()
+    expect([committed, state.hints, due.length]).toEqual([committed, hints, 0])
+  }
 })
 
-test("a busy one keeps it until it is quiet, and serves nothing", () => {
+test("while a call is served it is left alone", () => {
   const { state, due, served, look } = quietFixture()
-  for (let at = 0; at < 27; at++) {
-    served()
-    if (at === 0) expect(due).toHaveLength(1)
-  }
-  look()
-  expect([state.hints, due.length]).toEqual([0, 1])
-  for (let at = 0; at < 26; at++) served()
-  look()
-  expect([state.hints, due.length]).toEqual([0, 1])
+  served()
   state.isIdle = false
   look()
-  expect([state.hints, due.length]).toEqual([0, 1])
+  look()
+  expect([state.hints, state.waitsMs]).toEqual([0, [5_000, 5_000, 5_000]])
   state.isIdle = true
-  for (let at = 0; at < 25; at++) served()
   look()
-  expect([state.hints, due.length]).toEqual([1, 1])
-})
-
-test("where collections don't help, they become rare, until they do", () => {
-  const { state, due, served, look } = quietFixture()
-  served()
-  for (let at = 0; at < 27; at++) look()
-  expect(state.hints).toBe(18)
-  const waits = state.waitsMs.filter((ms) => ms !== 2_500)
-  expect(waits.map((ms) => ms / 1000)).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600, 600])
-  state.empty = 3
-  look()
-  expect(due).toHaveLength(0)
-  state.empty = 30
-  served()
-  for (let at = 0; at < 3; at++) look()
-  expect(state.waitsMs.slice(-4)).toEqual([5_000, 2_500, 2_500, 10_000])
-})
-
-test("V8 says how much of its heap is empty", () => {
-  expect(v8Heap.emptyBytes()).toBeGreaterThan(0)
+  expect([state.hints, due.length]).toEqual([1, 0])
 })

@@ -1,28 +1,23 @@
 import { getHeapStatistics } from "node:v8"
+import { systemClock } from "../../../core/services/clock.ts"
 
-/** How long after a large body, or a request, the heap is looked at, and again while it is large. */
+/** How long after a large body, or a call, the heap is looked at, and again while it is large. */
 const lookMs = 5_000
 /** As much may be there beyond what the server holds when nothing happens. */
 const slackBytes = 64 * 2 ** 20
 /** V8 marks its heap, in small steps, when that much external memory is new (64 MB). */
 const hintBytes = 96 * 2 ** 20
 
-/** With as many requests between two looks the server is quiet: probes of load balancers, mostly. */
-const quietRequests = 25
-/** As much of the heap may be empty. */
-const emptyBytes = 16 * 2 ** 20
-/** V8 shrinks its young generation in the second collection after the work, 2 s after the first. */
-const mostHints = 2
-const betweenHintsMs = 2_500
-/** Where collections don't help, they become rare. */
-const mostWaitMs = 10 * 60_000
+/** By as much a heap may have grown while its server has nothing to do. */
+const grownBytes = 16 * 2 ** 20
 
 export interface Heap {
   usedBytes(): number
-  /** Memory of the heap that nothing is in. */
-  emptyBytes(): number
+  /** Memory that the heap has from the system. */
+  committedBytes(): number
   /** Has garbage collected soon, without a long pause. */
   hint(): void
+  nowMs(): number
   after(ms: number, look: () => void): void
 }
 
@@ -31,12 +26,10 @@ export const v8Heap: Heap = {
     const { used_heap_size, external_memory } = getHeapStatistics()
     return used_heap_size + external_memory
   },
-  emptyBytes: () => {
-    const { total_physical_size, used_heap_size } = getHeapStatistics()
-    return total_physical_size - used_heap_size
-  },
+  committedBytes: () => getHeapStatistics().total_physical_size,
   // it is never written to, so it takes no memory; `gc()` would stop everything for 80 ms
   hint: () => void new ArrayBuffer(hintBytes),
+  nowMs: () => systemClock.monotonicMs(),
   after: (ms, look) => void setTimeout(look, ms).unref(),
 }
 
@@ -69,39 +62,29 @@ export const makeReclaim = (heap: Heap = v8Heap): (() => void) => {
 }
 
 /**
- * To be called after each request, and after the start. V8 lets its young generation grow to 32 MB,
- * at a start already, and keeps it, and what it has freed of the old one, while little happens.
- *
- *     watching -> (quiet, and much is empty) hint -> hint -> (still much) watching, for longer
- *      ^    |
- *       busy                 (little is empty) -> not watching
- *
- * `isIdle`: nothing is being served.
+ * To be called after each call, and after the start; `isIdle`: none is being served. V8 keeps what
+ * its heap has grown by, at a start already (a young generation of 32 MB, and garbage), as long as
+ * little is allocated. A collection makes it look again by itself: it shrinks the heap 10 to 15 s
+ * later.
  */
 export const makeQuietReclaim = (isIdle: () => boolean, heap: Heap = v8Heap): (() => void) => {
-  let requests = 0
+  let servedMs = 0
   let isWatching = false
-  let waitMs = lookMs
-  const watch = (hints: number, ms: number) => {
+  let leastBytes: number | undefined
+  const watch = (ms: number) => {
     isWatching = true
-    requests = 0
-    heap.after(ms, () => look(hints))
+    heap.after(ms, look)
   }
-  const look = (hints: number) => {
-    if (requests > quietRequests || !isIdle()) return watch(0, lookMs)
-    if (heap.emptyBytes() <= emptyBytes) {
-      isWatching = false
-      waitMs = lookMs
-    } else if (hints < mostHints) {
-      heap.hint()
-      watch(hints + 1, betweenHintsMs)
-    } else {
-      waitMs = Math.min(2 * waitMs, mostWaitMs)
-      watch(0, waitMs)
-    }
+  const look = () => {
+    const quietMs = isIdle() ? heap.nowMs() - servedMs : 0
+    if (quietMs < lookMs) return watch(lookMs - quietMs)
+    isWatching = false
+    const bytes = heap.committedBytes()
+    if (leastBytes === undefined || bytes > leastBytes + grownBytes) heap.hint()
+    leastBytes = Math.min(leastBytes ?? bytes, bytes)
   }
   return () => {
-    requests++
-    if (!isWatching) watch(0, lookMs)
+    servedMs = heap.nowMs()
+    if (!isWatching) watch(lookMs)
   }
 }
