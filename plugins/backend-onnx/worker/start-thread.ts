@@ -34,7 +34,7 @@ export type StartEngine = (spec: EngineSpec) => EngineChannel
  * Starts an engine's thread. Never terminate it, as it may be in a call into ONNX Runtime: post a
  * `close` message.
  */
-/** V8's own 48 MB hold 32 MB for garbage, and write no faster (bench/README.md). */
+/** Two semi-spaces of 4 MB, where V8's own are of 16: answers are written as fast (bench/README.md). */
 const resourceLimits = { maxYoungGenerationSizeMb: 12 }
 
 export const startThread = (spec: EngineSpec): Worker => {
