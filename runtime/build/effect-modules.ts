@@ -3,7 +3,6 @@
 // 12 MB of each server.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 
 const fromPackage = /^import \{([^}]*)\} from "effect";/gm
 
@@ -21,8 +20,8 @@ export const withModules = (text: string): string =>
     return imports.join(" ") + statement.replace(/[^\n]/g, "")
   })
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [folder] = process.argv.slice(2)
+const [, script, folder] = process.argv
+if (script?.endsWith("effect-modules.js")) {
   if (!folder) throw new Error("name the folder of the compiled files")
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     if (!name.endsWith(".js")) continue
