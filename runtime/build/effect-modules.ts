@@ -1,6 +1,6 @@
 // A step of `npm run build`: dist/ imports the modules of effect that it uses, where the sources
-// import them by the package's one name. That one loads all 144 modules: 100 ms of each start and
-// 12 MB of each server.
+// import them by the package's one name. That one loads all 144 modules: some 60 ms of each start and
+// 3 MB of each server.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
