@@ -1,9 +1,6 @@
 import type { DecoderConfig } from "../architectures/decoder-config.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 
-/** Increment it whenever graphs with this attention must be built again. */
-export const attentionVersion = 2
-
 const masked = -1e9
 
 /** What all layers share: sizes of this pass, and masks. */

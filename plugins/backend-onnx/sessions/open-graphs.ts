@@ -1,9 +1,7 @@
 import type { ModelSource } from "../architectures/model-source.ts"
 import { adapterGraphVersion } from "../onnx/adapter-inputs.ts"
-import { attentionVersion } from "../onnx/attention.ts"
 import { buildDecoderGraph, decoderGraphVersion } from "../onnx/decoder-graph.ts"
 import { cachedGraph, digestOf, type GraphPlace, knownIn } from "../onnx/graph-cache.ts"
-import { kernelsVersion } from "../onnx/kernels.ts"
 import type { Precision } from "../onnx/linear.ts"
 import type { Port } from "../onnx/onnx-session.ts"
 import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
@@ -61,7 +59,6 @@ const adaptersOf = (spec: DecoderSpec, { config }: ModelSource, progress: Progre
 const graphOf = (spec: GraphSpec, source: ModelSource, progress: Progress): string => {
   const { config, weights, language } = source
   const takesAdapters = hasAdapters(spec)
-  const isByNodes = !spec.device && (spec.floatKv || kernelsVersion() === undefined)
   const contents = source.contents(knownIn(spec.graphs), (percent) =>
     progress(`reading weights: ${percent} %`),
   )
@@ -73,7 +70,6 @@ const graphOf = (spec: GraphSpec, source: ModelSource, progress: Progress): stri
     spec.precision,
     ...(takesAdapters ? ["adapters", adapterGraphVersion] : []),
     ...(spec.floatKv ? ["float-kv"] : []),
-    ...(isByNodes ? ["attention", attentionVersion] : []),
     ...(spec.device ? ["device", deviceGraphVersion] : []),
   ])
   return cachedGraph(spec, digest, (graph, folder) => {
