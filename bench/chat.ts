@@ -165,9 +165,7 @@ const run = async (): Promise<Report> => {
     const sides = wanted.includes("speed")
       ? await openSides()
       : [await keep(openRakit(ours, spec()))]
-    const { ids } = await sides[0]!.ask<{ readonly ids: readonly (readonly number[])[] }>({
-      texts: [...chatPrompts(16), longText()],
-    })
+    const ids = await sides[0]!.encode([...chatPrompts(16), longText()])
     const [prompts, long] = [ids.slice(0, -1), ids.at(-1)!]
     if (wanted.includes("speed")) {
       const results = await measureSpeed(sides, prompts, long)
@@ -191,7 +189,7 @@ const run = async (): Promise<Report> => {
     if (wanted.includes("schema"))
       tables.push(await measureSchemas(sides[0]!, prompts.slice(0, 8), rounds, tokens))
     if (wanted.includes("determinism")) {
-      const options = { model, graphs: join(folder, "graphs"), threads, rounds, tokens }
+      const options = { spec: spec(), rounds, tokens }
       const again = await keep(openRakit("again", spec()))
       tables.push(await measureAnswers(sides[0]!, again, prompts, options))
       tables.push(await measurePrice(options))

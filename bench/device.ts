@@ -89,9 +89,7 @@ const chat = async (path: string, size: string, precision: string): Promise<void
     ...{ kvBytes: 4 * 2 ** 30, prefixCacheBytes: 2 ** 28, speculation: false },
   }
   const sides = await Promise.all(places.map((place) => keep(openRakit(names[place], spec, place))))
-  const { ids } = await sides[0]!.ask<{ readonly ids: readonly (readonly number[])[] }>({
-    texts: [longText()],
-  })
+  const ids = await sides[0]!.encode([longText()])
   const measure = chatOf(ids[0]!)
   // shaders are compiled for each shape of a pass
   const cold: Chat[] = []

@@ -1,35 +1,31 @@
 // How much a model loses by quantization: perplexity on a fixed text. `node --import tsx
 // bench/perplexity.ts model.gguf [more.gguf or folders ...]`
-import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { openDecoder } from "../plugins/backend-onnx/sessions/open-decoder.ts"
-import { perplexity, tokensOfText } from "../plugins/backend-onnx/testing/perplexity.ts"
+import { lossOf } from "./chat/loss.ts"
 import { printLoadAfter, printMachine } from "./measure/machine.ts"
 import { figure, printTable } from "./measure/table.ts"
 
 const measure = async (path: string, graphs: string): Promise<void> => {
-  const found = new Map<string, number>()
   const rows: string[][] = []
-  let tokens = 0
+  let [tokens, exact] = [0, 0]
   for (const precision of ["fp32", "auto", "int8", "int8-channel", "int4"] as const) {
-    const startedMs = performance.now()
-    const decoder = await openDecoder({ path, graphs, precision, threads: 2 }, () => {})
-    const openedMs = performance.now() - startedMs
-    const ids = await tokensOfText(decoder)
-    tokens = ids.length
-    const value = await perplexity(decoder, ids)
-    found.set(precision, value)
-    const exact = found.get("fp32")!
-    const megabytes = statSync(join(decoder.folder, "weights.bin")).size / 1e6
+    const loss = await lossOf({ path, graphs, precision, threads: 2 }, true)
+    if (!loss) {
+      rows.push([precision, "not by this CPU"])
+      continue
+    }
+    const { megabytes, openedMs, onText } = loss
+    const { perplexity } = onText!
+    if (precision === "fp32") [tokens, exact] = [onText!.tokens, perplexity]
     rows.push([
       precision,
-      value.toFixed(3),
-      `${(100 * (value / exact - 1)).toFixed(2)} %`,
+      perplexity.toFixed(3),
+      `${(100 * (perplexity / exact - 1)).toFixed(2)} %`,
       figure(megabytes),
       figure(openedMs / 1000),
     ])
-    await decoder.session.close()
   }
   printTable(
     `${path}, ${tokens} tokens`,

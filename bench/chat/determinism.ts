@@ -1,3 +1,4 @@
+import type { EngineSpec } from "../../plugins/backend-onnx/worker/protocol.ts"
 import { alternate, medianOf, ratioOf } from "../measure/rounds.ts"
 import { figure, times } from "../measure/table.ts"
 import { type EngineProcess, openSteps } from "./engine-process.ts"
@@ -9,10 +10,7 @@ const streamCounts = [1, 4, 8, 16]
 const streams = (count: number) => `${count} stream${count > 1 ? "s" : ""}`
 
 export interface DeterminismOptions {
-  readonly model: string
-  /** Where built graphs are. */
-  readonly graphs: string
-  readonly threads: number
+  readonly spec: EngineSpec
   readonly rounds: number
   readonly tokens: number
 }
@@ -68,14 +66,9 @@ interface Way extends Pick<StepTask, "lonelyOnce"> {
 const reference = "ONNX Runtime's, a lonely row as it is: other bits in company"
 
 /** What equal bits cost: steps whose rows have them, against steps that don't care. */
-export const measurePrice = async ({
-  model,
-  graphs,
-  threads,
-  rounds,
-}: DeterminismOptions): Promise<Table> => {
-  const native = await openSteps(model, graphs, threads, "")
-  const runtime = await openSteps(model, graphs, threads, "none")
+export const measurePrice = async ({ spec, rounds }: DeterminismOptions): Promise<Table> => {
+  const native = await openSteps(spec, "")
+  const runtime = await openSteps(spec, "none")
   try {
     const ways: readonly Way[] = [
       { name: "native kernels: the same bits in any company", process: native, lonelyOnce: false },

@@ -14,6 +14,8 @@ export interface EngineProcess {
   residentMb(): number
   run(task: Omit<Task, "id">): Promise<Timing>
   ask<Answer>(message: object): Promise<Answer>
+  /** The tokens of each text; of Rakit's engine. */
+  encode(texts: readonly string[]): Promise<readonly (readonly number[])[]>
   stop(): void
 }
 
@@ -61,6 +63,8 @@ const open = async (
     residentMb: () =>
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024,
     ask,
+    encode: async (texts) =>
+      (await ask<{ readonly ids: readonly (readonly number[])[] }>({ texts })).ids,
     run: (task) => ask<Timing>({ ...task, id: id++ }),
     stop: () => child.disconnect(),
   }
@@ -81,15 +85,13 @@ export const openLlamaCpp = (
 
 /** Single steps of the model; `kernels`: see RAKIT_KERNELS. */
 export const openSteps = (
-  model: string,
-  graphs: string,
-  threads: number,
+  { path, graphs, threads }: EngineSpec,
   kernels: string,
 ): Promise<EngineProcess> =>
   open(
     `steps ${kernels}`,
     "bench/chat/step-process.ts",
-    [model, graphs, String(threads)],
+    [path, graphs, String(threads)],
     ["--import", "tsx"],
     { RAKIT_KERNELS: kernels },
   )

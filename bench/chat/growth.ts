@@ -55,9 +55,7 @@ export const measureGuessing = async (
   plain: EngineProcess,
   { rounds, tokens }: Pick<GrowthOptions, "rounds" | "tokens">,
 ): Promise<Table> => {
-  const { ids } = await guessing.ask<{ readonly ids: readonly (readonly number[])[] }>({
-    texts: [...chatPrompts(4), copyPrompt()],
-  })
+  const ids = await guessing.encode([...chatPrompts(4), copyPrompt()])
   const rows = []
   for (const [name, prompts, temperature] of [
     ["four answers to questions, one after the other, temperature 1", ids.slice(0, 4), 1],

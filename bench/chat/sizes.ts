@@ -18,28 +18,32 @@ export interface SizesOptions {
 }
 
 const streamCounts = [1, 4, 8, 16]
-const promptTokens = 440
+/** Tokens of the prompt whose reading is measured. */
+export const promptTokens = 440
 const longTokens = 4_000
 // the peer reads each of eight prompts anew, which takes minutes above this size
 const longSizes = ["135M"]
 
 const names = ["Rakit", "node-llama-cpp"] as const
 
-interface Measured {
+export interface Measured {
+  /** Tokens a second while all write, by streams. */
   readonly written: ReadonlyMap<number, number>
-  readonly firstTokenMs: number
+  readonly readPerSecond: number
 }
 
-const measure =
-  (prompts: readonly (readonly number[])[], long: readonly number[], tokens: number) =>
+/** `ids`: prompts, and a long text as the last. */
+export const measureSide =
+  (counts: readonly number[], ids: readonly (readonly number[])[], tokens: number) =>
   async (side: EngineProcess): Promise<Measured> => {
+    const [prompts, long] = [ids.slice(0, -1), ids.at(-1)!]
     const written = new Map<number, number>()
-    for (const streams of streamCounts) {
+    for (const streams of counts) {
       const run = await side.run({ prompts: prompts.slice(0, streams), tokens })
       written.set(streams, run.writtenPerSecond)
     }
     const first = await side.run({ prompts: [long.slice(0, promptTokens)], tokens: 2 })
-    return { written, firstTokenMs: first.firstTokenMs }
+    return { written, readPerSecond: (promptTokens / first.firstTokenMs) * 1000 }
   }
 
 const atLength = async (
@@ -69,13 +73,10 @@ const measureSize = async (
   const path = randomModelIn(folder, size, model)
   const sides = await openSides(path, spec)
   try {
-    const { ids } = await sides[0]!.ask<{ readonly ids: readonly (readonly number[])[] }>({
-      texts: [...chatPrompts(16), longText()],
-    })
-    const [prompts, long] = [ids.slice(0, -1), ids.at(-1)!]
-    const results = await alternate(sides, rounds, measure(prompts, long, tokens))
+    const ids = await sides[0]!.encode([...chatPrompts(16), longText()])
+    const results = await alternate(sides, rounds, measureSide(streamCounts, ids, tokens))
     const resident = new Map(sides.map((side) => [side.name, side.residentMb()]))
-    const atLong = longSizes.includes(size) ? await atLength(sides, long, tokens) : undefined
+    const atLong = longSizes.includes(size) ? await atLength(sides, ids.at(-1)!, tokens) : undefined
     return sides.map(({ name, readyMs }) => {
       const cell = (of: (measured: Measured) => number) => {
         const ratio = hasPeer ? ` (${times(ratioOf(results, name, names[1], of))})` : ""
@@ -84,7 +85,7 @@ const measureSize = async (
       return [
         `${size} (${Math.round(statSync(path).size / 2 ** 20)} MB), ${name}`,
         ...streamCounts.map((streams) => cell(({ written }) => written.get(streams)!)),
-        cell(({ firstTokenMs }) => (promptTokens / firstTokenMs) * 1000),
+        cell(({ readPerSecond }) => readPerSecond),
         atLong ? figure(atLong.get(name)!) : "-",
         figure(resident.get(name)!),
         figure(readyMs / 1000),

@@ -15,8 +15,6 @@ export interface StepTask {
 
 export interface StepTiming {
   readonly medianMs: number
-  /** The session computes lonely rows twice. */
-  readonly lonelyTwice: boolean
 }
 
 const { openModelSource } = await load<
@@ -66,7 +64,7 @@ const measure = async ({ rows, past, steps, lonelyOnce }: StepTask): Promise<Ste
     timesMs.push(performance.now() - startedMs)
   }
   store.release()
-  return { medianMs: median(timesMs), lonelyTwice: rounding.lonelyTwice }
+  return { medianMs: median(timesMs) }
 }
 
 process.on(
