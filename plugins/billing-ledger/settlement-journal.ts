@@ -44,10 +44,17 @@ const suffix = ".jsonl"
 const failed = (what: string) => (cause: unknown) =>
   new PortError({ port: "billing", message: `the journal ${what}: ${String(cause)}`, cause })
 
+/** A settlement is written again each time that the file is rewound before it has settled. */
+const linesByItem = new WeakMap<Settlement, string>()
+
 /** A line that is torn goes on as the older one below it did: the checksum tells. */
 const toLine = (item: Settlement): string => {
+  const known = linesByItem.get(item)
+  if (known !== undefined) return known
   const text = JSON.stringify(Object.assign({}, item, { costMicros: String(item.costMicros) }))
-  return `{"crc":${crc32(text)},${text.slice(1)}\n`
+  const line = `{"crc":${crc32(text)},${text.slice(1)}\n`
+  linesByItem.set(item, line)
+  return line
 }
 
 /** Undefined: the checksum does not match. Lines of earlier versions have none. */
