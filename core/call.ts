@@ -57,19 +57,14 @@ const runOnce = (
   return idempotently(only, replayOf(deps, endpoint, input, caller, prepared), work)
 }
 
-const answer = Effect.fnUntraced(function* (
-  deps: CallPathDeps,
-  endpoint: Endpoint,
-  input: CallInput,
-  meter: Meter,
-) {
-  const { caller } = input
-  const prepared = yield* prepare(deps, endpoint, input, meter)
-  if (!caller || endpoint.access === "public") return yield* unpaid(deps, prepared)
-  if (input.dryRun && endpoint.access === "key")
-    return yield* dryRun(deps, endpoint, input, caller, prepared)
-  return yield* runOnce(deps, endpoint, input, caller, prepared)
-})
+const answer = (deps: CallPathDeps, endpoint: Endpoint, input: CallInput, meter: Meter) =>
+  Effect.flatMapEager(prepare(deps, endpoint, input, meter), (prepared) => {
+    const { caller } = input
+    if (!caller || endpoint.access === "public") return unpaid(deps, prepared)
+    return input.dryRun && endpoint.access === "key"
+      ? dryRun(deps, endpoint, input, caller, prepared)
+      : runOnce(deps, endpoint, input, caller, prepared)
+  })
 
 export const makeCallPath = (deps: CallPathDeps): CallPath => {
   const masked = maskInternalErrors(deps.log)
@@ -84,7 +79,7 @@ export const makeCallPath = (deps: CallPathDeps): CallPath => {
     check: (endpoint, input) =>
       masked(
         Effect.map(
-          prepare(deps, endpoint, input, makeMeter(deps.clock)),
+          Effect.suspend(() => prepare(deps, endpoint, input, makeMeter(deps.clock))),
           ({ plan, holdMicros }) => ({ bound: plan.bound, costMicros: holdMicros }),
         ),
       ),

@@ -120,7 +120,7 @@ export const decodeQuery = <A extends object>(
   schema: Schema.Codec<A, Json>,
   query: Strings,
 ): Effect.Effect<A, ApiError> =>
-  Effect.flatMap(decodedOr400<A>(queryDecoder(schema), query), (decoded) => {
+  Effect.flatMapEager(decodedOr400<A>(queryDecoder(schema), query), (decoded) => {
     // `1e1` is read as a number, too
     const odd = Object.entries(decoded).find(
       ([name, value]) => typeof value === "number" && !plainNumber.test(query[name] ?? "0"),
@@ -140,8 +140,6 @@ export const decodeBody = <A>(
   schema: Schema.Codec<A, Json>,
   body: Json,
 ): Effect.Effect<A, ApiError> =>
-  Effect.suspend(() => {
-    if (typeof body !== "object" || body === null || Array.isArray(body))
-      return Effect.fail(apiError("invalid_request_error", "The body must be a JSON object."))
-    return decodedOr400<A>(bodyDecoder(schema), body)
-  })
+  typeof body !== "object" || body === null || Array.isArray(body)
+    ? Effect.fail(apiError("invalid_request_error", "The body must be a JSON object."))
+    : decodedOr400<A>(bodyDecoder(schema), body)

@@ -1,4 +1,4 @@
-import { Effect, Stream } from "effect"
+import { Cause, Effect, Result, Stream } from "effect"
 import { type ApiError, apiError, portFailure } from "../errors.ts"
 import type { Plan, PlanError, Reply } from "../ports/endpoint.ts"
 import type { Log } from "../services/log.ts"
@@ -36,13 +36,16 @@ const maskError =
 export const maskInternalErrors = (
   log: Log,
 ): (<A, R>(effect: Effect.Effect<A, PlanError, R>) => Effect.Effect<A, ApiError, R>) => {
-  const onDefect = (defect: unknown) =>
-    Effect.suspend(() => {
-      const thrown = defect instanceof Error ? defect.stack : String(defect)
-      log.error("plugin.threw", "a plugin threw", { cause: thrown })
-      return Effect.fail(apiError("internal_error"))
-    })
-  return (effect) => Effect.catchDefect(Effect.mapError(effect, maskError(log)), onDefect)
+  const mask = maskError(log)
+  const masked = (cause: Cause.Cause<PlanError>) => {
+    const found = Cause.findDefect(cause)
+    if (Result.isFailure(found)) return Effect.failCause(Cause.map(cause, mask))
+    const defect = found.success
+    const thrown = defect instanceof Error ? defect.stack : String(defect)
+    log.error("plugin.threw", "a plugin threw", { cause: thrown })
+    return Effect.fail(apiError("internal_error"))
+  }
+  return Effect.catchCause(masked)
 }
 
 const maskBytes = (reply: Reply<PlanError>, log: Log): Reply => {

@@ -1,4 +1,4 @@
-import { Cause, Effect, Option, type Scope, Stream } from "effect"
+import { Cause, Effect, Exit, Option, Scope, Stream } from "effect"
 import type { Caller } from "../caller.ts"
 import { concat } from "../concat.ts"
 import {
@@ -48,23 +48,26 @@ export const settlementOf = (
 }
 
 /**
- * States of a paid call: open -> failed (noted) -> voided | refused; open -> settled. `settle`
- * moves it once, whoever comes first.
+ * States of a paid call: admitted (open) -> failed (noted) -> voided | refused; open -> settled.
+ * `settle` moves it once, whoever comes first.
  */
 const makeSettling = (deps: CallPathDeps, prepared: Prepared) => {
-  let open = true
+  let open = false
   let failure: ApiError | undefined
   let cost: Micros | undefined
   return {
     isOpen: () => open,
+    admitted: () => {
+      open = true
+    },
     cost: () => cost,
     /** Remembers a failure, so that it is not charged. An interruption is none: the caller left. */
-    note: <E>(cause: Cause.Cause<E>) =>
-      Effect.sync(() => {
-        const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-        if (isApiError(error)) failure = error
-        else if (!Cause.hasInterruptsOnly(cause)) failure = apiError("internal_error")
-      }),
+    note: <A, E>(exit: Exit.Exit<A, E>): undefined => {
+      if (Exit.isSuccess(exit)) return
+      const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+      if (isApiError(error)) failure = error
+      else if (!Cause.hasInterruptsOnly(exit.cause)) failure = apiError("internal_error")
+    },
     settle: (status: number): Effect.Effect<void, PortError> =>
       Effect.suspend(() => {
         if (!open) return Effect.void
@@ -72,8 +75,8 @@ const makeSettling = (deps: CallPathDeps, prepared: Prepared) => {
         const settlement = settlementOf(prepared, failure, status)
         cost = settlement.costMicros
         const beforeMs = deps.clock.monotonicMs()
-        return Effect.tap(deps.billing().settle([settlement]), () =>
-          Effect.sync(() => prepared.meter.time("settle", deps.clock.monotonicMs() - beforeMs)),
+        return Effect.map(deps.billing().settle([settlement]), () =>
+          prepared.meter.time("settle", deps.clock.monotonicMs() - beforeMs),
         )
       }).pipe(
         // a backend that metered what has no price must not keep the hold
@@ -99,16 +102,17 @@ const timedAdmission = (
   input: CallInput,
   caller: Caller,
   prepared: Prepared,
-) =>
-  Effect.suspend(() => {
-    const beforeMs = deps.clock.monotonicMs()
-    return Effect.map(admission(deps, endpoint, input, caller, holdOf(prepared, "all")), (rate) => {
-      const { holdMs = 0 } = rate
-      prepared.meter.time("limits", Math.max(0, deps.clock.monotonicMs() - beforeMs - holdMs))
-      prepared.meter.time("hold", holdMs)
-      return rate
-    })
+  admitted: () => void,
+) => {
+  const beforeMs = deps.clock.monotonicMs()
+  return Effect.map(admission(deps, endpoint, input, caller, holdOf(prepared, "all")), (rate) => {
+    admitted()
+    const { holdMs = 0 } = rate
+    prepared.meter.time("limits", Math.max(0, deps.clock.monotonicMs() - beforeMs - holdMs))
+    prepared.meter.time("hold", holdMs)
+    return rate
   })
+}
 
 /** Admits, runs and settles. The Scope's end settles a call that was cut. */
 export const paid = Effect.fnUntraced(function* (
@@ -120,31 +124,32 @@ export const paid = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Answer, ApiError | PortError, Scope.Scope> {
   const { call, plan } = prepared
   const { serverTiming: timing } = prepared.meter
-  const { settle, note, cost, isOpen } = makeSettling(deps, prepared)
-  const settleCut = settle(clientGone).pipe(
-    Effect.catchCause((cause) =>
+  const { settle, note, cost, isOpen, admitted } = makeSettling(deps, prepared)
+  const settleCut = () =>
+    Effect.catchCause(settle(clientGone), (cause) =>
       Effect.sync(() =>
         deps.log.error("ledger.settlement_failed", "settlement failed", {
           call_id: call.id,
           cause: Cause.pretty(cause),
         }),
       ),
-    ),
-  )
-  const rate = yield* Effect.acquireRelease(
-    timedAdmission(deps, endpoint, input, caller, prepared),
-    () => (isOpen() ? settleCut : Effect.void),
+    )
+  // `acquireRelease` would be twice as many steps of the fiber
+  yield* Scope.addFinalizerExit(yield* Effect.scope, () => (isOpen() ? settleCut() : Effect.void))
+  const rate = yield* Effect.uninterruptible(
+    timedAdmission(deps, endpoint, input, caller, prepared, admitted),
   )
   if (deps.cohort) yield* deps.cohort
   const reply = yield* runPlan(deps.log, plan).pipe(
-    Effect.onError(note),
+    (run) => Effect.onExitPrimitive(run, note),
     Effect.mapError((error) =>
       withErrorHeaders(error, { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate) }),
     ),
   )
   if ("events" in reply) {
     const settled = Stream.fromEffectDrain(maskInternalErrors(deps.log)(settle(reply.status)))
-    const events = concat(Stream.onError(reply.events, note), settled)
+    const noted = Stream.onExit(reply.events, (exit) => Effect.sync(() => note(exit)))
+    const events = concat(noted, settled)
     const streamed = withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined))
     return { reply: streamed, cost, timing }
   }

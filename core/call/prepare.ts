@@ -96,7 +96,7 @@ const reaches = (
       )
 }
 
-export const prepare = Effect.fnUntraced(function* (
+export const prepare = Effect.fnUntracedEager(function* (
   deps: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,

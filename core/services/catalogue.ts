@@ -78,30 +78,29 @@ export const makeCatalogue = (
     if (entry) served.set(id, servedModel(entry, abilities))
   }
   const stateOf = (id: ModelId): ModelState => states.get(id) ?? { state: "waiting" }
-  const require_ = (task: TaskName, id: ModelId) =>
-    Effect.suspend(() => {
-      const entry = byId.get(id)
-      if (entry?.task === task) return Effect.succeed(entry)
-      const fitting = entries.flatMap((e) => (e.task === task ? [e.id, ...adapterNames(e)] : []))
-      const why = entry
-        ? `The model '${id}' can't be used at this endpoint`
-        : "There is no such model here"
-      const isAdapter = !entry && id.includes(":") && byId.has(id.slice(0, id.lastIndexOf(":")))
-      return Effect.fail(
-        apiError(
-          "model_not_found",
-          `${why}. ${fitting.length ? `Use '${fitting.join("', '")}'.` : "No model here fits this endpoint."}`,
-          { param: "model", status: isAdapter ? 404 : undefined },
-        ),
-      )
-    })
+  const require_ = (task: TaskName, id: ModelId) => {
+    const entry = byId.get(id)
+    if (entry?.task === task) return Effect.succeed(entry)
+    const fitting = entries.flatMap((e) => (e.task === task ? [e.id, ...adapterNames(e)] : []))
+    const why = entry
+      ? `The model '${id}' can't be used at this endpoint`
+      : "There is no such model here"
+    const isAdapter = !entry && id.includes(":") && byId.has(id.slice(0, id.lastIndexOf(":")))
+    return Effect.fail(
+      apiError(
+        "model_not_found",
+        `${why}. ${fitting.length ? `Use '${fitting.join("', '")}'.` : "No model here fits this endpoint."}`,
+        { param: "model", status: isAdapter ? 404 : undefined },
+      ),
+    )
+  }
   return {
     entries,
     batchPriceFactor,
     entry: (id) => byId.get(id),
     require: require_,
     open: <T extends TaskName>(task: T, name: ModelId) =>
-      Effect.flatMap(require_(task, name), ({ id }) => {
+      Effect.flatMapEager(require_(task, name), ({ id }) => {
         const state = stateOf(id)
         return state.state === "ready"
           ? Effect.succeed(state.loaded as LoadedModel<T>)

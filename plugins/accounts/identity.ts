@@ -98,13 +98,12 @@ export const makeIdentity = (
   }
   return {
     authenticate: (bearer) =>
-      Effect.suspend(() =>
-        isUsableKey(bearer)
-          ? bySha256.find(sha256Of(bearer).toString("hex"))
-          : Effect.succeed(undefined),
+      (isUsableKey(bearer)
+        ? bySha256.find(sha256Of(bearer).toString("hex"))
+        : Effect.succeed(undefined)
       ).pipe(
-        Effect.flatMap((key) => judge(key)),
-        Effect.map((key): Caller => {
+        Effect.flatMapEager((key) => judge(key)),
+        Effect.mapEager((key): Caller => {
           lastUsed.note(key)
           return key.caller
         }),

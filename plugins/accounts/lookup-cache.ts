@@ -71,11 +71,8 @@ export const makeLookupCache = <V extends object, E>(
   const cachedOrLoaded = (key: string) =>
     Effect.uninterruptible(Effect.suspend(() => cached(key) ?? loadAndRemember(key)))
 
-  const find = (key: string) =>
-    Effect.suspend(
-      (): Effect.Effect<V | undefined, E | ApiError> =>
-        cached(key) ?? loads.run(key, cachedOrLoaded(key)),
-    )
+  const find = (key: string): Effect.Effect<V | undefined, E | ApiError> =>
+    cached(key) ?? loads.run(key, cachedOrLoaded(key))
 
   return {
     find,

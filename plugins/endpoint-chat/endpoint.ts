@@ -35,7 +35,7 @@ import { ChatChunk, ChatCompletion } from "./reply-schema.ts"
 import { toRequest } from "./request-decoding.ts"
 import { ChatBody } from "./request-schema.ts"
 import type { ChatSettings } from "./settings.ts"
-import { normalizeToolCalls } from "./tool-call-deltas.ts"
+import { normalizeToolCalls, toolCallNormalizer } from "./tool-call-deltas.ts"
 
 export interface ChatEndpointDeps {
   readonly catalogue: Catalogue
@@ -48,26 +48,30 @@ export interface ChatEndpointDeps {
 
 type Events = Stream.Stream<ChatEvent, ApiError>
 
-const whole = Effect.fnUntraced(function* (
+const whole = (
   call: Call<ChatBody>,
   metered: ModelId,
   heading: Heading,
   events: Events,
-): Effect.fn.Return<Reply, ApiError> {
-  const all = yield* Stream.runCollect(events)
-  const usage = usageNow(call, metered, heading)
-  const json = toCompletion(heading, call.body.n ?? 1, all, usage)
-  if (!json) return yield* apiError("backend_error", "The model stopped without an end.")
-  call.context.note?.(answerEvidence(json as Json))
-  return { status: 200, json }
-})
+  makeCallId: () => string,
+): Effect.Effect<Reply, ApiError> =>
+  Effect.flatMap(Stream.runCollect(events), (raw) => {
+    const all = raw.flatMap(toolCallNormalizer(makeCallId))
+    const usage = usageNow(call, metered, heading)
+    const json = toCompletion(heading, call.body.n ?? 1, all, usage)
+    if (!json) return Effect.fail(apiError("backend_error", "The model stopped without an end."))
+    call.context.note?.(answerEvidence(json as Json))
+    return Effect.succeed({ status: 200, json })
+  })
 
 const streamed = (
   call: Call<ChatBody>,
   metered: ModelId,
   heading: Heading,
-  events: Events,
+  raw: Events,
+  makeCallId: () => string,
 ): Reply => {
+  const events = normalizeToolCalls(raw, makeCallId)
   const usage =
     call.body.stream_options?.include_usage === true
       ? () => usageNow(call, metered, heading)
@@ -91,7 +95,7 @@ const counting = (context: ModelContext, pictures: number): ModelContext =>
         meter: (model, soFar) => context.meter(model, { ...soFar, images: pictures }),
       }
 
-const plan = Effect.fnUntraced(function* (
+const plan = Effect.fnUntracedEager(function* (
   deps: ChatEndpointDeps,
   call: Call<ChatBody>,
 ): Effect.fn.Return<Plan, ApiError> {
@@ -109,9 +113,9 @@ const plan = Effect.fnUntraced(function* (
   const pictures = picturesIn(media)
   const { bound, run } = yield* loaded.task
     .plan(toRequest(body, { maxTokens, adapter, media }), counting(call.context, pictures))
-    .pipe(Effect.mapError((error) => withBlockPath(body, media, error)))
-  const answer = Effect.flatMap(mediaEvidence(media), (files) => {
-    call.context.note?.({ ...requestEvidence(body, entry), ...files })
+    .pipe(Effect.mapErrorEager((error) => withBlockPath(body, media, error)))
+  const answerWith = (files: { readonly media?: string }) => {
+    call.context.note?.(Object.assign(requestEvidence(body, entry), files))
     const heading: Heading = {
       id: ids.make("chatcmpl-"),
       created: Math.floor(clock.nowMs() / 1000),
@@ -119,12 +123,15 @@ const plan = Effect.fnUntraced(function* (
       videoFrames: framesIn(media),
       isOfSounds: soundsIn(media) > 0 && picturesIn(media) === 0,
     }
-    const events = normalizeToolCalls(run, () => ids.make("call_"))
+    const makeCallId = () => ids.make("call_")
     return body.stream === true
-      ? Effect.succeed(streamed(call, entry.id, heading, events))
-      : whole(call, entry.id, heading, events)
-  })
-  return { bound: { [entry.id]: { ...bound, images: pictures } }, run: answer }
+      ? Effect.succeed(streamed(call, entry.id, heading, run, makeCallId))
+      : whole(call, entry.id, heading, run, makeCallId)
+  }
+  return {
+    bound: { [entry.id]: { ...bound, images: pictures } },
+    run: Effect.suspend(() => Effect.flatMapEager(mediaEvidence(media), answerWith)),
+  }
 })
 
 /** More than the longest context window holds. */

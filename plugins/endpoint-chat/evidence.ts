@@ -86,7 +86,7 @@ export const requestEvidence = (body: ChatBody, entry: ModelEntry) => ({
  * The digest of the files that the model gets: what is at an address may change, and which frames
  * are taken of a video is a setting. Hashed in Node's threads, as they may have 50 MB.
  */
-export const mediaEvidence = Effect.fnUntraced(function* (media: Media) {
+export const mediaEvidence = Effect.fnUntracedEager(function* (media: Media) {
   if (media.size === 0) return {}
   const digests: string[] = []
   for (const part of [...media.values()].flat()) {

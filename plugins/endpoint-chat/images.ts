@@ -50,7 +50,7 @@ const checked = (
  * Reads the images of a request: data URIs, and addresses, which are fetched one after the other
  * through the guard. Fails with 400 and the path of the first that is wrong.
  */
-export const readImages = Effect.fnUntraced(function* (
+export const readImages = Effect.fnUntracedEager(function* (
   outbound: Outbound,
   placed: readonly PlacedImage[],
 ) {

@@ -58,7 +58,10 @@ export const refuseMedia = (
 }
 
 /** Reads the media of a request. Fails with 400 and the path of the first that is wrong. */
-export const readMedia = Effect.fnUntraced(function* (deps: VideoDeps, placed: readonly Placed[]) {
+export const readMedia = Effect.fnUntracedEager(function* (
+  deps: VideoDeps,
+  placed: readonly Placed[],
+) {
   const images = yield* readImages(deps.outbound, placed.filter(isImage))
   const videos = yield* readVideos(deps, placed.filter(isVideo))
   const sounds = yield* readSounds(placed.filter(isSound))

@@ -37,29 +37,28 @@ const isMp3 = (file: Buffer): boolean =>
  * Reads the sounds of a request; they are decoded by the model's backend. Fails with 400 and the path
  * of the first that is wrong.
  */
-export const readSounds = (placed: readonly PlacedSound[]): Effect.Effect<Sounds, ApiError> =>
-  Effect.suspend(() => {
-    const wrong = (param: string, what: string) =>
-      Effect.fail(apiError("invalid_request_error", `${param}: ${what}`, { param }))
-    const extra = placed[maxSounds]
-    if (extra) return wrong(extra.param, `a request may have ${maxSounds} sounds`)
-    const sounds = new Map<Sound, Part>()
-    let all = 0
-    for (const { block, param } of placed) {
-      const path = `${param}.input_audio.data`
-      const { data, format } = block.input_audio
-      const bytes = fromBase64(base64Of(data), limits)
-      if (typeof bytes === "string") return wrong(path, bytes)
-      all += bytes.length
-      if (all > maxBytes) return wrong(path, "all sounds of a request may have 25 MB")
-      if (!(format === "wav" ? isWav : isMp3)(bytes))
-        return wrong(path, `is no ${format.toUpperCase()} file`)
-      sounds.set(block, {
-        type: "media",
-        mediaType: mediaTypes[format],
-        bytes,
-        ...(block.cache_control && { cacheBreakpoint: true }),
-      })
-    }
-    return Effect.succeed(sounds)
-  })
+export const readSounds = (placed: readonly PlacedSound[]): Effect.Effect<Sounds, ApiError> => {
+  const wrong = (param: string, what: string) =>
+    Effect.fail(apiError("invalid_request_error", `${param}: ${what}`, { param }))
+  const extra = placed[maxSounds]
+  if (extra) return wrong(extra.param, `a request may have ${maxSounds} sounds`)
+  const sounds = new Map<Sound, Part>()
+  let all = 0
+  for (const { block, param } of placed) {
+    const path = `${param}.input_audio.data`
+    const { data, format } = block.input_audio
+    const bytes = fromBase64(base64Of(data), limits)
+    if (typeof bytes === "string") return wrong(path, bytes)
+    all += bytes.length
+    if (all > maxBytes) return wrong(path, "all sounds of a request may have 25 MB")
+    if (!(format === "wav" ? isWav : isMp3)(bytes))
+      return wrong(path, `is no ${format.toUpperCase()} file`)
+    sounds.set(block, {
+      type: "media",
+      mediaType: mediaTypes[format],
+      bytes,
+      ...(block.cache_control && { cacheBreakpoint: true }),
+    })
+  }
+  return Effect.succeed(sounds)
+}

@@ -62,22 +62,29 @@ const normalize = (
 }
 
 /**
- * Normalizes the tool call events of any model: the first event of a call has id, name and no
- * arguments, the others
- * have arguments only, and an answer with calls finishes with `tool_calls`.
+ * Normalizes the tool call events of any model, one after the other: the first event of a call has
+ * id, name and no arguments, the others have arguments only, and an answer with calls finishes with
+ * `tool_calls`.
  */
+export const toolCallNormalizer = (
+  makeId: () => string,
+): ((event: ChatEvent) => readonly ChatEvent[]) => {
+  const answers = new Map<number, Drafts>()
+  return (event) => {
+    const { answer = 0 } = event
+    const drafts = answers.get(answer) ?? new Map<number, Draft>()
+    answers.set(answer, drafts)
+    return normalize(drafts, event, makeId)
+  }
+}
+
+/** The same for a stream. */
 export const normalizeToolCalls = <E, R>(
   events: Stream.Stream<ChatEvent, E, R>,
   makeId: () => string,
 ): Stream.Stream<ChatEvent, E, R> =>
-  events.pipe(
-    Stream.mapAccum(
-      () => new Map<number, Drafts>(),
-      (answers, event) => {
-        const { answer = 0 } = event
-        const drafts = answers.get(answer) ?? new Map<number, Draft>()
-        answers.set(answer, drafts)
-        return [answers, normalize(drafts, event, makeId)] as const
-      },
-    ),
+  Stream.mapAccum(
+    events,
+    () => toolCallNormalizer(makeId),
+    (normalized, event) => [normalized, normalized(event)] as const,
   )

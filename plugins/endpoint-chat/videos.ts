@@ -79,7 +79,7 @@ const sourceOf = (block: Video) => {
  * Reads the videos of a request as frames, which models see as images in their order. Fails with 400
  * and the path of the first that is wrong.
  */
-export const readVideos = Effect.fnUntraced(function* (
+export const readVideos = Effect.fnUntracedEager(function* (
   deps: VideoDeps,
   placed: readonly PlacedVideo[],
 ) {

@@ -31,24 +31,26 @@ const refuseImages = (catalogue: Catalogue, entry: ModelEntry, { input }: Embedd
       })
 }
 
-const answerOf = Effect.fnUntraced(function* (
+const answerOf = (
   call: Call<EmbeddingsBody>,
   model: string,
   space: string,
   items: readonly ReadItem[],
   run: Stream.Stream<EmbedEvent, ApiError>,
-) {
-  const json = yield* toReply(call, model, items, yield* Stream.runCollect(run))
-  const text = toText(json)
-  return {
-    status: 200,
-    headers: { "x-embedding-space": space },
-    json,
-    ...(text !== undefined && { text }),
-  }
-})
+) =>
+  Effect.flatMap(Stream.runCollect(run), (events) =>
+    Effect.mapEager(toReply(call, model, items, events), (json) => {
+      const text = toText(json)
+      return {
+        status: 200,
+        headers: { "x-embedding-space": space },
+        json,
+        ...(text !== undefined && { text }),
+      }
+    }),
+  )
 
-const plan = Effect.fnUntraced(function* (
+const plan = Effect.fnUntracedEager(function* (
   { catalogue }: EmbeddingsEndpointDeps,
   call: Call<EmbeddingsBody>,
 ): Effect.fn.Return<Plan, ApiError> {
@@ -62,7 +64,7 @@ const plan = Effect.fnUntraced(function* (
     truncate: body.truncate ?? "END",
     ...(body.instruction && { instruction: body.instruction }),
   }
-  const { bound, run } = yield* Effect.mapError(task.plan(request, context), (error) =>
+  const { bound, run } = yield* Effect.mapErrorEager(task.plan(request, context), (error) =>
     namedAsSent(body.input, error),
   )
   return {

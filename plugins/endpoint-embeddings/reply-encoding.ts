@@ -58,7 +58,7 @@ const toUsage = (
 }
 
 /** Returns the reply in the order of the input, whatever the order of the events. */
-export const toReply = Effect.fnUntraced(function* (
+export const toReply = Effect.fnUntracedEager(function* (
   call: Call<EmbeddingsBody>,
   model: string,
   items: readonly ReadItem[],

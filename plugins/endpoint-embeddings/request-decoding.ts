@@ -73,7 +73,7 @@ const isSingle = (input: EmbeddingsBody["input"]): input is string | readonly nu
 export const readItems = (body: EmbeddingsBody): Effect.Effect<readonly ReadItem[], ApiError> => {
   const { input, instruction } = body
   const truncate = body.truncate ?? "END"
-  if (isSingle(input)) return Effect.map(toItem(input, truncate, "input"), (item) => [item])
+  if (isSingle(input)) return Effect.mapEager(toItem(input, truncate, "input"), (item) => [item])
   const items = input as readonly Item[]
   if (instruction && items.some(isImage))
     return Effect.fail(apiError("instruction_with_image", undefined, { param: "instruction" }))

@@ -81,7 +81,7 @@ const answerOf = Effect.fnUntraced(function* (
   return { status: 200, json: toReply(deps, call, model, events) }
 })
 
-const plan = Effect.fnUntraced(function* (
+const plan = Effect.fnUntracedEager(function* (
   deps: RerankEndpointDeps,
   call: Call<RerankBody>,
 ): Effect.fn.Return<Plan, ApiError> {

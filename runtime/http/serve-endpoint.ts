@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http"
-import { Effect, type Scope } from "effect"
+import { Effect, Exit, type Scope } from "effect"
 import type { Answer, CallInput, CallPath } from "../../core/call/contract.ts"
 import { type Meter, makeMeter } from "../../core/call/meter.ts"
 import { type Caller, defaultLimits } from "../../core/caller.ts"
@@ -70,11 +70,13 @@ const refusing = ({ query: _, refuses: __, ...endpoint }: Endpoint, error: ApiEr
 /** A barred key is authenticated all the same, so that its refusal goes through the call path. */
 const callerOf = (endpoint: Endpoint, authorization: string | undefined, by: Authenticators) =>
   authenticate(endpoint, authorization, by).pipe(
-    Effect.map((caller): { readonly caller: Caller | undefined; readonly barred?: ApiError } => ({
-      caller,
-    })),
-    Effect.catchTag("ApiError", (error) =>
-      error.barred ? Effect.succeed({ caller: error.barred, barred: error }) : Effect.fail(error),
+    Effect.mapEager(
+      (caller): { readonly caller: Caller | undefined; readonly barred?: ApiError } => ({ caller }),
+    ),
+    Effect.catchEager((error) =>
+      error._tag === "ApiError" && error.barred
+        ? Effect.succeed({ caller: error.barred, barred: error })
+        : Effect.fail(error),
     ),
   )
 
@@ -103,16 +105,20 @@ const isIdempotentMultipart = (
   idempotencyKey !== undefined &&
   !dryRun
 
-/** Notes how long it took, however it ended. */
-const timed = <A, E, R>(meter: Meter, stage: string, effect: Effect.Effect<A, E, R>) =>
-  Effect.suspend(() => {
-    const startedMs = systemClock.monotonicMs()
-    return Effect.onExit(effect, () =>
-      Effect.sync(() => meter.time(stage, systemClock.monotonicMs() - startedMs)),
-    )
-  })
+/** Begins the stage, and notes how long it took, however it ended. */
+const timed = <A, E, R>(meter: Meter, stage: string, begin: () => Effect.Effect<A, E, R>) => {
+  const startedMs = systemClock.monotonicMs()
+  const end = () => {
+    meter.time(stage, systemClock.monotonicMs() - startedMs)
+    return undefined
+  }
+  const effect = begin()
+  if (!Exit.isExit(effect)) return Effect.onExitPrimitive(effect, end)
+  end()
+  return effect
+}
 
-const noBody: ReadBody = { body: undefined }
+const noBody = Effect.succeed<ReadBody>({ body: undefined })
 
 const modelIn = (body: Json): string => {
   const model = (body as { readonly model?: Json } | undefined | null)?.model
@@ -120,88 +126,97 @@ const modelIn = (body: Json): string => {
 }
 
 /** What the body and the headers say, beside what is known of every call. */
-const readInput = Effect.fnUntraced(function* (
+const readInput = (
   endpoint: Endpoint,
   exchange: Exchange,
   input: CallInput,
   record: CallRecord,
   deps: ServeDeps,
-): Effect.fn.Return<CallInput, ApiError, Scope.Scope> {
+): Effect.Effect<CallInput, ApiError, Scope.Scope> => {
   const { caller, client } = input
   const holder = caller?.tenant.account ?? client?.address ?? ""
   const { bodyMb } = caller?.limits ?? defaultLimits
-  const { body, digest } =
+  const read =
     endpoint.body === "none"
       ? noBody
-      : yield* timed(record.meter, "body", readBody(exchange, endpoint, { holder, bodyMb }, deps))
-  record.model = deps.catalogue.entry(modelIn(body))
-  return {
-    ...input,
-    body,
-    bodyDigest: digest,
-    idempotencyKey: yield* idempotencyKeyOf(exchange),
-    dryRun: yield* dryRunOf(exchange),
-  }
+      : timed(record.meter, "body", () => readBody(exchange, endpoint, { holder, bodyMb }, deps))
+  return Effect.flatMapEager(read, ({ body, digest }) => {
+    record.model = deps.catalogue.entry(modelIn(body))
+    return Effect.flatMapEager(idempotencyKeyOf(exchange), (idempotencyKey) =>
+      Effect.mapEager(dryRunOf(exchange), (dryRun) => ({
+        ...input,
+        body,
+        bodyDigest: digest,
+        idempotencyKey,
+        dryRun,
+      })),
+    )
+  })
+}
+
+const clientOf = ({ req }: Exchange, { addressOf }: ServeDeps) => ({
+  address: addressOf(req),
+  languages: req.headers["accept-language"],
+  agent: req.headers["user-agent"],
+  signature: req.headers["svc-signature"]?.toString(),
 })
 
-const answerOf = Effect.fnUntraced(function* (
+const answerOf = (
   endpoint: Endpoint,
   exchange: Exchange,
   addressed: Addressed,
   deps: ServeDeps,
-): Effect.fn.Return<Answer, ApiError | PortError, Scope.Scope> {
-  const { req, requestId } = exchange
+): Effect.Effect<Answer, ApiError | PortError, Scope.Scope> => {
   const meter = makeMeter(systemClock)
   const record: CallRecord = { meter }
   exchange.call = record
-  const identified = callerOf(endpoint, req.headers.authorization, deps)
-  const { caller, barred } = yield* timed(meter, "auth", identified)
-  record.caller = caller
-  const client = {
-    address: deps.addressOf(req),
-    languages: req.headers["accept-language"],
-    agent: req.headers["user-agent"],
-    signature: req.headers["svc-signature"]?.toString(),
-  }
-  const input: CallInput = {
-    caller,
-    client,
-    meter,
-    // named here, so that `readInput` adds no member
-    body: undefined,
-    bodyDigest: undefined,
-    idempotencyKey: undefined,
-    dryRun: false,
-    params: addressed.params,
-    query: addressed.query,
-    requestId,
-    priority: "realtime",
-    priceFactor: 1,
-  }
-  const refusal = barred ?? originRefusal(exchange, endpoint, caller)
-  if (refusal) return yield* deps.callPath.run(refusing(endpoint, refusal), input)
-  return yield* Effect.matchEffect(readInput(endpoint, exchange, input, record, deps), {
-    onFailure: (error) => deps.callPath.run(refusing(endpoint, error), input),
-    onSuccess: (whole) =>
-      isIdempotentMultipart(endpoint, whole)
-        ? runMultipartIdempotently(deps.callPath, endpoint, whole)
-        : deps.callPath.run(endpoint, whole),
+  const identified = timed(meter, "auth", () =>
+    callerOf(endpoint, exchange.req.headers.authorization, deps),
+  )
+  return Effect.flatMapEager(identified, ({ caller, barred }) => {
+    record.caller = caller
+    const input: CallInput = {
+      caller,
+      client: clientOf(exchange, deps),
+      meter,
+      // named here, so that `readInput` adds no member
+      body: undefined,
+      bodyDigest: undefined,
+      idempotencyKey: undefined,
+      dryRun: false,
+      params: addressed.params,
+      query: addressed.query,
+      requestId: exchange.requestId,
+      priority: "realtime",
+      priceFactor: 1,
+    }
+    const refusal = barred ?? originRefusal(exchange, endpoint, caller)
+    if (refusal) return deps.callPath.run(refusing(endpoint, refusal), input)
+    return Effect.matchEffect(readInput(endpoint, exchange, input, record, deps), {
+      onFailure: (error) => deps.callPath.run(refusing(endpoint, error), input),
+      onSuccess: (whole) =>
+        isIdempotentMultipart(endpoint, whole)
+          ? runMultipartIdempotently(deps.callPath, endpoint, whole)
+          : deps.callPath.run(endpoint, whole),
+    })
   })
-})
+}
 
 const send = (
   exchange: Exchange,
   answer: Answer,
   { timings, countStream }: ServeDeps,
-): Effect.Effect<void, ApiError, Scope.Scope> =>
-  Effect.suspend(() => {
-    const { reply } = answer
-    if (exchange.call) exchange.call.cost = answer.cost
-    exchange.callId = reply.headers?.["x-call-id"]
-    if ("json" in reply) return Effect.sync(() => sendJson(exchange, reply, timings.lingerMs))
-    if ("bytes" in reply) return sendBytes(exchange, reply, timings.writeStallMs)
-    return sendEvents(exchange, reply, answer, { ...timings, countOpen: countStream })
-  })
+): Effect.Effect<void, ApiError, Scope.Scope> => {
+  const { reply } = answer
+  if (exchange.call) exchange.call.cost = answer.cost
+  exchange.callId = reply.headers?.["x-call-id"]
+  if ("json" in reply) {
+    sendJson(exchange, reply, timings.lingerMs)
+    return Effect.void
+  }
+  if ("bytes" in reply) return sendBytes(exchange, reply, timings.writeStallMs)
+  return sendEvents(exchange, reply, answer, { ...timings, countOpen: countStream })
+}
 
 /**
  * One call over HTTP: authenticate -> body -> the call path -> reply. However it ends, its Scope

@@ -139,18 +139,16 @@ export class RequestWatch {
     return Stream.fromChannel(
       Channel.fromTransform((_: unknown, scope) => {
         this.begin()
+        const end = () => {
+          this.end(this.reason)
+          return Effect.void
+        }
         return Effect.map(
-          Effect.andThen(
-            Scope.addFinalizer(
-              scope,
-              Effect.sync(() => this.end(this.reason)),
-            ),
-            Channel.toPullScoped(channel, scope),
-          ),
+          Effect.andThen(Scope.addFinalizerExit(scope, end), Channel.toPullScoped(channel, scope)),
           (pull) =>
-            Effect.onExit(pull, (exit) => {
+            Effect.onExitPrimitive(pull, (exit) => {
               this.pulled(exit, whole)
-              return Effect.void
+              return undefined
             }),
         )
       }),
@@ -164,12 +162,11 @@ export const watchTask = <Request, Event>(
   whole: string,
   watch: (context: ModelContext) => RequestWatch,
 ): Task<Request, Event> => ({
-  plan: (request, context) =>
-    Effect.suspend(() => {
-      const watching = watch(context)
-      return Effect.map(task.plan(request, watching.watched()), (plan) => ({
-        ...plan,
-        run: watching.observe(plan.run, whole),
-      }))
-    }),
+  plan: (request, context) => {
+    const watching = watch(context)
+    return Effect.mapEager(task.plan(request, watching.watched()), ({ bound, run }) => ({
+      bound,
+      run: watching.observe(run, whole),
+    }))
+  },
 })

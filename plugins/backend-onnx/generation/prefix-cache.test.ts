@@ -195,7 +195,8 @@ test("V8 does not count whole blocks, and the memory of dropped ones is used aga
   }
   const first = grown(0)
   expect(first.counted).toBeLessThan(bytes / 8)
-  expect(first.taken).toBeGreaterThanOrEqual(bytes)
+  // a collection in between may free what other tests left
+  expect(first.taken).toBeGreaterThan((bytes * 3) / 4)
   expect(grown(5000).taken).toBeLessThan(bytes / 8)
   expect(prefixes.bytes).toBe(bytes)
 })

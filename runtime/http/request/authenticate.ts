@@ -42,21 +42,18 @@ export const authenticate = (
   endpoint: Endpoint,
   authorization: string | undefined,
   by: Authenticators,
-): Effect.Effect<Caller | undefined, ApiError | PortError> =>
-  Effect.suspend((): Effect.Effect<Caller | undefined, ApiError | PortError> => {
-    if (endpoint.access === "public") return Effect.succeed(undefined)
-    const [missing, broken] = messagesFor(endpoint.access)
-    if (authorization === undefined) return refuse(missing)
-    const token = bearer.exec(authorization)?.[1]
-    if (token === undefined) return refuse(broken)
-    const identity = endpoint.access === "key" ? by.identity() : by.sessions?.()
-    if (!identity) return refuse("This endpoint needs a session of the dashboard.")
-    return Effect.tap(
-      identity.authenticate(token),
-      (caller) =>
-        (endpoint.access === "admin" &&
-          caller.role !== "admin" &&
-          identity.denied?.(caller, endpoint.id)) ||
-        Effect.void,
-    )
-  })
+): Effect.Effect<Caller | undefined, ApiError | PortError> => {
+  if (endpoint.access === "public") return Effect.succeed(undefined)
+  const [missing, broken] = messagesFor(endpoint.access)
+  if (authorization === undefined) return refuse(missing)
+  const token = bearer.exec(authorization)?.[1]
+  if (token === undefined) return refuse(broken)
+  const identity = endpoint.access === "key" ? by.identity() : by.sessions?.()
+  if (!identity) return refuse("This endpoint needs a session of the dashboard.")
+  const authenticated = identity.authenticate(token)
+  if (endpoint.access !== "admin") return authenticated
+  return Effect.tap(
+    authenticated,
+    (caller) => (caller.role !== "admin" && identity.denied?.(caller, endpoint.id)) || Effect.void,
+  )
+}

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http"
 import type { Readable } from "node:stream"
 import { createGunzip } from "node:zlib"
-import { Effect, type Scope } from "effect"
+import { Effect, Scope } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { Json } from "../../../core/json.ts"
 import { defaultBounds, type Endpoint } from "../../../core/ports/endpoint.ts"
@@ -180,7 +180,7 @@ const readSmall = (
   )
 
 const reserve = (reservation: Reservation, bytes: number): Effect.Effect<void, ApiError> =>
-  Effect.suspend(() => reservation.grow(bytes) ?? Effect.void)
+  reservation.grow(bytes) ?? Effect.void
 
 /** A large body that is announced has its memory before it is asked for. */
 const announcedBytes = (req: IncomingMessage, encoding: Encoding): number => {
@@ -192,13 +192,13 @@ const announcedBytes = (req: IncomingMessage, encoding: Encoding): number => {
 const isSmall = ({ headers }: IncomingMessage): boolean =>
   Number(headers["content-length"] ?? Number.NaN) <= smallBodyBytes
 
-const readWhole = Effect.fnUntraced(function* (
+/** What the whole body is read into, once its headers are found to be right. */
+const openWhole = Effect.fnUntracedEager(function* (
   exchange: Exchange,
   endpoint: Endpoint,
   limit: SizeLimit,
   reservation: Reservation,
-  deps: BodyDeps,
-): Effect.fn.Return<ReadBody, ApiError> {
+): Effect.fn.Return<{ json: JsonReader; sink: Sink; encoding: Encoding }, ApiError> {
   const { req } = exchange
   const maxTextBytes = endpoint.maxTextBytes ?? limit.bytes
   const isJson = endpoint.body !== "bytes"
@@ -212,19 +212,32 @@ const readWhole = Effect.fnUntraced(function* (
     tooMuchText: () => tooMuchText(maxTextBytes),
     hashes: endpoint.creates === true && req.headers["idempotency-key"] !== undefined,
   })
-  const sink = isJson ? json : bufferSink()
-  if (encoding === "identity" && isSmall(req)) {
-    const body = yield* readSmall(sink, req, reservation, deps)
-    return { body, digest: isJson ? json.digest() : undefined }
-  }
-  const { source, close } =
-    encoding === "gzip" ? unpacked(req, limit) : { source: req, close: () => void req.pause() }
-  const body = yield* Effect.ensuring(
-    readInto(sink, source, limit, reservation, deps),
-    Effect.sync(close),
-  )
-  return { body, digest: isJson ? json.digest() : undefined }
+  return { json, sink: isJson ? json : bufferSink(), encoding }
 })
+
+const readWhole = (
+  exchange: Exchange,
+  endpoint: Endpoint,
+  limit: SizeLimit,
+  reservation: Reservation,
+  deps: BodyDeps,
+): Effect.Effect<ReadBody, ApiError> =>
+  Effect.flatMapEager(
+    openWhole(exchange, endpoint, limit, reservation),
+    ({ json, sink, encoding }) => {
+      const { req } = exchange
+      const read = (body: Json): ReadBody => ({
+        body,
+        digest: sink === json ? json.digest() : undefined,
+      })
+      if (encoding === "identity" && isSmall(req))
+        return Effect.map(readSmall(sink, req, reservation, deps), read)
+      const { source, close } =
+        encoding === "gzip" ? unpacked(req, limit) : { source: req, close: () => void req.pause() }
+      const whole = readInto(sink, source, limit, reservation, deps)
+      return Effect.map(Effect.ensuring(whole, Effect.sync(close)), read)
+    },
+  )
 
 /**
  * The smallest of the limits of the endpoint, of the memory for bodies, and of the key. Files are no
@@ -261,7 +274,10 @@ export const readBody = Effect.fnUntraced(function* (
   if (Number(req.headers["content-length"] ?? 0) > limit.bytes) return yield* tooLarge(limit)
   const reservation = deps.budget.open(sender.holder)
   // the decoded body lives as long as the call
-  yield* Effect.addFinalizer(() => Effect.sync(reservation.release))
+  yield* Scope.addFinalizerExit(yield* Effect.scope, () => {
+    reservation.release()
+    return Effect.void
+  })
   const alsoForm = isForm(req) ? endpoint.readForm : undefined
   if (!isFormOnly && !alsoForm)
     return yield* readWhole(exchange, endpoint, limit, reservation, deps)
