@@ -1,6 +1,7 @@
 import { Effect, Exit } from "effect"
 import type { Settlement } from "../../core/index.ts"
-import type { SettlementJournal } from "./settlement-journal.ts"
+import { BriefMap } from "./brief-map.ts"
+import { lineOf, type SettlementJournal } from "./settlement-journal.ts"
 
 export interface JournalFirst {
   /**
@@ -13,6 +14,12 @@ export interface JournalFirst {
   /** Ends when all that was taken before is in the database, or kept as in an outage. */
   readonly drained: Effect.Effect<void>
   has(id: string): boolean
+}
+
+interface Arrived {
+  readonly item: Settlement
+  readonly line: string
+  readonly done: (isTaken: boolean) => void
 }
 
 /** More than the database takes in the time of a few statements: then replies wait for it again. */
@@ -36,22 +43,22 @@ export const makeJournalFirst = (
   keepsNone: () => boolean,
 ): JournalFirst => {
   /** In the order in which they came, with their number. */
-  const taken = new Map<string, { readonly item: Settlement; readonly number: number }>()
+  const taken = new BriefMap<string, { readonly line: string; readonly number: number }>()
   const waiters = new Map<() => void, number>()
-  let arrived: { readonly item: Settlement; readonly done: (isTaken: boolean) => void }[] = []
+  let arrived: Arrived[] = []
   let lastNumber = 0
   let lastBytes = 0
   let rewindAt = rewindBytes
   const end = (id: string) => {
     taken.delete(id)
-    const [oldest] = taken.values()
+    const oldest = taken.oldest()
     for (const [wake, number] of waiters)
       if (!(oldest && number >= oldest.number) && waiters.delete(wake)) wake()
   }
   const counted = () => {
     if (!keepsNone()) return undefined
     rewindAt = journal.bytes() + rewindBytes
-    return [...taken.values()].map(({ item }) => item)
+    return taken.values().map(({ line }) => line)
   }
   const makeRoom = Effect.suspend(() => {
     const bytes = journal.bytes()
@@ -67,8 +74,8 @@ export const makeJournalFirst = (
   const append = (): void => {
     const batch = arrived
     arrived = []
-    const items = batch.map(({ item }) => item)
-    const written = Effect.andThen(makeRoom, journal.append(items, { flush: false }))
+    const lines = batch.map(({ line }) => line)
+    const written = Effect.andThen(makeRoom, journal.append(lines, { flush: false }))
     Effect.runFork(written).addObserver((exit) => {
       const isTaken = Exit.isSuccess(exit)
       if (!isTaken) refuse()
@@ -84,9 +91,10 @@ export const makeJournalFirst = (
     Effect.callback<boolean>((resume) => {
       if (taken.size >= maxTaken || journal.bytes() > maxJournalBytes)
         return resume(Effect.succeed(refuse()))
-      taken.set(item.id, { item, number: ++lastNumber })
+      const line = lineOf(item)
+      taken.set(item.id, { line, number: ++lastNumber })
       const done = (isTaken: boolean) => resume(Effect.succeed(isTaken))
-      if (arrived.push({ item, done }) === 1) queueMicrotask(append)
+      if (arrived.push({ item, line, done }) === 1) queueMicrotask(append)
     })
   const drained = Effect.callback<void>((resume) => {
     if (taken.size === 0) return resume(Effect.void)

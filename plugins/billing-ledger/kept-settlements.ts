@@ -2,7 +2,7 @@ import { Effect, Exit, Option, Semaphore } from "effect"
 import { type Log, type Metrics, PortError, type Settlement } from "../../core/index.ts"
 import { isAboutItems } from "./failure.ts"
 import { makeGroupCommit } from "./group-commit.ts"
-import type { SettlementJournal } from "./settlement-journal.ts"
+import { lineOf, type SettlementJournal } from "./settlement-journal.ts"
 
 export interface KeptSettlementsDeps {
   readonly journal: SettlementJournal | undefined
@@ -51,7 +51,7 @@ const makeWrites = ({ journal, log }: KeptSettlementsDeps, isKept: (id: string) 
     maxInFlight: 1,
     maxWaiting: maxKept,
     run: (items: readonly Settlement[]) =>
-      (journal?.append(items) ?? Effect.void).pipe(
+      (journal?.append(items.map(lineOf)) ?? Effect.void).pipe(
         Effect.tapError(({ message }) =>
           Effect.sync(() =>
             log.error(

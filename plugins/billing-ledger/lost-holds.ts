@@ -6,6 +6,7 @@ import {
   type PortError,
   type Transaction,
 } from "../../core/index.ts"
+import { BriefMap } from "./brief-map.ts"
 import { type LedgerSettlement, type RequestRow, toRequest } from "./statement-values.ts"
 import type { Statements } from "./statements.ts"
 
@@ -42,7 +43,7 @@ const withoutSpare = ({ spare: _, ...item }: LedgerSettlement): LedgerSettlement
  * admitted again -> settled. Beyond `maxRemembered` the oldest is dropped.
  */
 export const makeLostHolds = (statements: Statements, replica: string, log: Log): LostHolds => {
-  const open = new Map<string, AdmitRequest>()
+  const open = new BriefMap<string, AdmitRequest>()
   const remembered = (item: LedgerSettlement): LedgerSettlement => {
     const isFree = item.outcome !== "settled" || item.costMicros === 0n
     const request = isFree || item.spare ? undefined : open.get(item.id)
@@ -95,7 +96,7 @@ export const makeLostHolds = (statements: Statements, replica: string, log: Log)
     admitted: (request) => {
       if (request.holdMicros === 0n || !["all", "money"].includes(request.counts)) return
       open.set(request.id, request)
-      const [oldest] = open.keys()
+      const oldest = open.oldestKey()
       if (open.size > maxRemembered && oldest !== undefined) open.delete(oldest)
     },
     accountOf: (id) => open.get(id)?.caller.tenant.account,

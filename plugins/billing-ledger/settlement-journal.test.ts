@@ -17,6 +17,7 @@ import { afterEach, beforeEach, expect, test } from "vitest"
 import { type Settlement, usageOf, uuidV7 } from "../../core/index.ts"
 import { mountSmallDisk } from "../../testing/small-disk.ts"
 import {
+  lineOf,
   makeSettlementJournal,
   type SettlementJournal,
   settlementsIn,
@@ -33,6 +34,7 @@ afterEach(async () => {
 })
 
 const run = Effect.runPromise
+const lines = (of: readonly Settlement[]) => of.map(lineOf)
 const items = (n: number): readonly Settlement[] =>
   Array.from({ length: n }, (_, i) => ({
     id: uuidV7(i),
@@ -53,21 +55,23 @@ const found = async (replica: string) => (await run(fresh().journal.others)).get
 test("what is appended is found by the next process, in order, beyond the reserved room, too", async () => {
   const { replica, journal } = fresh()
   const all = items(100)
-  for (let i = 0; i < 100; i += 10) await run(journal.append(all.slice(i, i + 10)))
+  for (let i = 0; i < 100; i += 10) await run(journal.append(lines(all.slice(i, i + 10))))
   expect(await found(replica)).toEqual(all)
 })
 
 test("appends at the same time lose nothing", async () => {
   const { replica, journal } = fresh()
   const all = items(50)
-  await run(Effect.forEach(all, (item) => journal.append([item]), { concurrency: "unbounded" }))
+  await run(
+    Effect.forEach(all, (item) => journal.append(lines([item])), { concurrency: "unbounded" }),
+  )
   expect(await found(replica)).toEqual(all)
 })
 
 test("a torn line is skipped, whatever byte it is torn at", async () => {
   const { replica, journal, path } = fresh()
   const all = items(3)
-  await run(journal.append(all))
+  await run(journal.append(lines(all)))
   const text = (await readFile(path, "utf8")).replaceAll("\0", "")
   for (let length = 0; length <= text.length; length++) {
     const whole = text.slice(0, length).split("\n").length - 1
@@ -83,13 +87,13 @@ test("a torn line is skipped, whatever byte it is torn at", async () => {
 test("is written over from its front, and what is torn then is of neither line", async () => {
   const { replica, journal, path } = fresh()
   const [old, kept, ...later] = [items(20), items(21).slice(20), ...items(24).slice(21)]
-  await run(journal.append([...old, ...kept]))
+  await run(journal.append(lines([...old, ...kept])))
   const before = await readFile(path)
   expect(await run(journal.rewind(() => undefined))).toBe(false)
-  expect(await run(journal.rewind(() => [...old, ...kept]))).toBe(false)
+  expect(await run(journal.rewind(() => lines([...old, ...kept])))).toBe(false)
   expect(await readFile(path)).toEqual(before)
-  expect(await run(journal.rewind(() => kept))).toBe(true)
-  for (const item of later) await run(journal.append([item], { flush: false }))
+  expect(await run(journal.rewind(() => lines(kept)))).toBe(true)
+  for (const item of later) await run(journal.append(lines([item]), { flush: false }))
   expect((await found(replica)).slice(0, 4)).toEqual([...kept, ...later])
   const after = await readFile(path)
   const ids = new Map([...old, ...kept, ...later].map((item) => [item.id, item]))
@@ -107,11 +111,11 @@ test("is written over from its front, and what is torn then is of neither line",
 test("a rewind that is killed at any byte loses nothing that counts", async () => {
   const { journal, path } = fresh()
   const all = items(8)
-  await run(journal.append(all))
+  await run(journal.append(lines(all)))
   const [before, end] = [await readFile(path), journal.bytes()]
   // the first has settled, so that each of them moves by less than its length
   const counted = all.slice(1, 4)
-  expect(await run(journal.rewind(() => counted))).toBe(true)
+  expect(await run(journal.rewind(() => lines(counted)))).toBe(true)
   const [after, length] = [await readFile(path), journal.bytes()]
   const ids = (file: Buffer) => new Set(settlementsIn(file.toString()).map(({ id }) => id))
   const cut = (first: Buffer, then: Buffer, at: number) =>
@@ -126,13 +130,13 @@ test("a rewind that is killed at any byte loses nothing that counts", async () =
 
 test("is emptied, unless something was kept meanwhile, and goes when it is closed", async () => {
   const { replica, journal, path } = fresh()
-  await run(journal.append(items(40)))
+  await run(journal.append(lines(items(40))))
   await run(journal.clear(() => false))
   expect(await found(replica)).toHaveLength(40)
   await run(journal.clear(() => true))
   expect(await found(replica)).toEqual([])
   expect((await stat(path)).size).toBe(small.reservedBytes)
-  await run(journal.append(items(1)))
+  await run(journal.append(lines(items(1))))
   expect(await found(replica)).toHaveLength(1)
   await run(journal.clear(() => true))
   await run(journal.close)
@@ -141,7 +145,7 @@ test("is emptied, unless something was kept meanwhile, and goes when it is close
 
 test("a file with something in it stays when it is closed, for its owner only", async () => {
   const { replica, journal, path } = fresh()
-  await run(journal.append(items(1)))
+  await run(journal.append(lines(items(1))))
   await run(journal.close)
   expect(await found(replica)).toHaveLength(1)
   expect((await stat(path)).mode & 0o777).toBe(0o600)
@@ -150,16 +154,16 @@ test("a file with something in it stays when it is closed, for its owner only", 
 test("what comes after it was closed is kept beside what came before", async () => {
   const { replica, journal } = fresh()
   const all = items(3)
-  await run(journal.append(all.slice(0, 2)))
+  await run(journal.append(lines(all.slice(0, 2))))
   await run(journal.close)
-  await run(journal.append(all.slice(2)))
+  await run(journal.append(lines(all.slice(2))))
   expect(await found(replica)).toEqual(all)
 })
 
 test("a file with more than was read stays", async () => {
   const [{ replica, journal }, other] = [fresh(), fresh()]
   const all = items(3)
-  await run(journal.append(all.slice(0, 2)))
+  await run(journal.append(lines(all.slice(0, 2))))
   for (const known of [all.slice(0, 1), all.slice(1)]) {
     await run(other.journal.remove(replica, known))
     expect(await found(replica)).toHaveLength(2)
@@ -170,18 +174,18 @@ test("a file with more than was read stays", async () => {
 
 test("a file that another server took is made again", async () => {
   const { replica, journal, path } = fresh()
-  await run(journal.append(items(2)))
+  await run(journal.append(lines(items(2))))
   await unlink(path)
   const [, , third] = items(3)
-  await run(journal.append([third!]))
+  await run(journal.append(lines([third!])))
   expect(await found(replica)).toEqual([third])
 })
 
 test("has a largest size, and says so", async () => {
   const { replica, journal } = fresh()
-  const error = await run(Effect.flip(journal.append(items(1_000))))
+  const error = await run(Effect.flip(journal.append(lines(items(1_000)))))
   expect(error).toMatchObject({ _tag: "PortError", port: "billing" })
-  await run(journal.append(items(3)))
+  await run(journal.append(lines(items(3))))
   expect(await found(replica)).toHaveLength(3)
 })
 
@@ -201,8 +205,10 @@ test.skipIf(disk === undefined)("a full disk takes what fits into the reserved r
   await run(journal.open)
   await writeFile(join(disk!, "filler"), Buffer.alloc(64 * 2 ** 20)).catch(() => {})
   const five = items(5)
-  await run(journal.append(five))
-  expect(await run(Effect.flip(journal.append(items(300))))).toMatchObject({ port: "billing" })
+  await run(journal.append(lines(five)))
+  expect(await run(Effect.flip(journal.append(lines(items(300)))))).toMatchObject({
+    port: "billing",
+  })
   const others = await run(makeSettlementJournal(disk!, randomUUID(), small).others)
   expect(others.get(replica)?.slice(0, 5)).toEqual(five)
   await run(journal.close)

@@ -7,7 +7,8 @@ import { type JournalLimits, makeJournalFile } from "./journal-file.ts"
 
 /**
  * Settlements on the disk of this server: those that the database could not take, and those whose
- * replies did not wait for it.
+ * replies did not wait for it. They are given as lines (`lineOf`), as one is written again each time
+ * that the file is rewound before it has settled.
  */
 export interface SettlementJournal {
   /** Reserves its room, before there is none. */
@@ -17,7 +18,7 @@ export interface SettlementJournal {
    * machine, too. Without `flush` it ends at once, unless the journal is being flushed or emptied.
    */
   append(
-    items: readonly Settlement[],
+    lines: readonly string[],
     options?: { readonly flush: boolean },
   ): Effect.Effect<void, PortError>
   /** What was written since it was emptied or rewound. */
@@ -27,7 +28,7 @@ export interface SettlementJournal {
    * nothing is to be done. The next start may still find what follows them. Returns whether it did;
    * not while the journal is being flushed or emptied, nor where they take more than half of it.
    */
-  rewind(counted: () => readonly Settlement[] | undefined): Effect.Effect<boolean>
+  rewind(counted: () => readonly string[] | undefined): Effect.Effect<boolean>
   /** Forgets everything, unless something is kept again when its turn comes. */
   clear(isEmpty: () => boolean): Effect.Effect<void, PortError>
   /** The journals of other replicas, dead or living, by replica. */
@@ -44,17 +45,13 @@ const suffix = ".jsonl"
 const failed = (what: string) => (cause: unknown) =>
   new PortError({ port: "billing", message: `the journal ${what}: ${String(cause)}`, cause })
 
-/** A settlement is written again each time that the file is rewound before it has settled. */
-const linesByItem = new WeakMap<Settlement, string>()
-
-/** A line that is torn goes on as the older one below it did: the checksum tells. */
-const toLine = (item: Settlement): string => {
-  const known = linesByItem.get(item)
-  if (known !== undefined) return known
+/**
+ * The line of a settlement. One that is torn goes on as the older one below it did: the checksum
+ * tells.
+ */
+export const lineOf = (item: Settlement): string => {
   const text = JSON.stringify(Object.assign({}, item, { costMicros: String(item.costMicros) }))
-  const line = `{"crc":${crc32(text)},${text.slice(1)}\n`
-  linesByItem.set(item, line)
-  return line
+  return `{"crc":${crc32(text)},${text.slice(1)}\n`
 }
 
 /** Undefined: the checksum does not match. Lines of earlier versions have none. */
@@ -80,8 +77,6 @@ const fromLine = (line: string): Settlement | undefined => {
 
 export const settlementsIn = (text: string): readonly Settlement[] =>
   text.split("\n").flatMap((line) => fromLine(line) ?? [])
-
-const linesOf = (items: readonly Settlement[]): Buffer => Buffer.from(items.map(toLine).join(""))
 
 /** The files of other replicas. */
 const otherFiles = (folder: string, replica: string) => {
@@ -125,12 +120,12 @@ export const makeSettlementJournal = (
 
   return {
     open: tried("can't be made", file.open),
-    append: (items, { flush } = { flush: true }) =>
+    append: (lines, { flush } = { flush: true }) =>
       oneAtATime.withPermits(1)(
         Effect.suspend(() => {
-          const lines = linesOf(items)
-          if (!flush && file.appendNow(lines)) return Effect.void
-          return trying("can't be written", () => file.append(lines, flush))
+          const bytes = Buffer.from(lines.join(""))
+          if (!flush && file.appendNow(bytes)) return Effect.void
+          return trying("can't be written", () => file.append(bytes, flush))
         }),
       ),
     bytes: file.bytes,
@@ -139,8 +134,8 @@ export const makeSettlementJournal = (
       Effect.map(
         oneAtATime.withPermitsIfAvailable(1)(
           Effect.sync(() => {
-            const items = counted()
-            return items !== undefined && file.rewindNow(linesOf(items))
+            const lines = counted()
+            return lines !== undefined && file.rewindNow(Buffer.from(lines.join("")))
           }),
         ),
         Option.getOrElse(() => false),

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { AdmitRequest, Clock, RateState, Refusal, Settlement } from "../../core/index.ts"
+import { BriefMap } from "./brief-map.ts"
 import {
   arrived,
   heard,
@@ -82,10 +83,11 @@ const makeReserves = () => {
 
 /** Gives spare calls back, and remembers what is under way to the database or from it. */
 const makeReturns = (giveBack: SpareCallsDeps["giveBack"]) => {
-  const underWay = new Map<Promise<void>, Reserve>()
+  const underWay = new BriefMap<number, readonly [done: Promise<void>, reserve: Reserve]>()
+  let last = 0
   const watch = (reserve: Reserve, work: Promise<unknown>): void => {
-    const done = work.then(() => void underWay.delete(done))
-    underWay.set(done, reserve)
+    const number = ++last
+    underWay.set(number, [work.then(() => underWay.delete(number)), reserve])
   }
   return {
     watch,
@@ -97,7 +99,7 @@ const makeReturns = (giveBack: SpareCallsDeps["giveBack"]) => {
       watch(reserve, Effect.runPromiseExit(giveBack(over)))
     },
     of: (isMeant: (reserve: Reserve) => boolean) => {
-      const waits = [...underWay].flatMap(([done, reserve]) => (isMeant(reserve) ? done : []))
+      const waits = underWay.values().flatMap(([done, reserve]) => (isMeant(reserve) ? done : []))
       return waits.length === 0 ? undefined : Effect.promise(() => Promise.all(waits))
     },
   }
@@ -133,7 +135,7 @@ const makeExpiry = (
 const makeUsed = (): Pick<SpareCalls, "spent" | "forget"> & {
   readonly add: (request: AdmitRequest, spare: SpareCall) => void
 } => {
-  const used = new Map<string, readonly [request: AdmitRequest, spare: SpareCall]>()
+  const used = new BriefMap<string, readonly [request: AdmitRequest, spare: SpareCall]>()
   return {
     add: (request, spare) => void used.set(request.id, [request, spare]),
     spent: (item) => {
@@ -146,7 +148,7 @@ const makeUsed = (): Pick<SpareCalls, "spent" | "forget"> & {
         spare: { id: spare.id, heldMicros, request: toRequest(request, 0) },
       })
     },
-    forget: (id) => void used.delete(id),
+    forget: (id) => used.delete(id),
   }
 }
 

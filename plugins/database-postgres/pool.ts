@@ -96,18 +96,43 @@ const makeNames = (isPooled: boolean) => {
 
 const noAnswer = () => Object.assign(new Error("the server does not answer"), { code: "ETIMEDOUT" })
 
+/**
+ * `client.query` as a promise, with its `query_timeout`. Those of `pg` assign a closure to a
+ * property, which V8 allocates in its old heap: values and result would stay in memory until the
+ * next full collection.
+ */
+const answerTo = (
+  client: pg.ClientBase,
+  query: pg.QueryConfig,
+  timeoutMs: number,
+): Promise<pg.QueryResult> =>
+  new Promise((resolve, reject) => {
+    const giveUp = () => {
+      const error = noAnswer()
+      reject(error)
+      streamOf(client).destroy(error)
+    }
+    const timer = timeoutMs > 0 ? setTimeout(giveUp, timeoutMs) : undefined
+    client.query(query, (error, result) => {
+      clearTimeout(timer)
+      if (error) reject(error)
+      else resolve(result)
+    })
+  })
+
 const guard = (
   client: pg.PoolClient,
   nameOf: ReturnType<typeof makeNames>,
   watch: Watch | undefined,
-  begin: string,
+  { begin, timeoutMs }: { readonly begin: string; readonly timeoutMs: number },
 ): PostgresPoolClient => {
   let broken = false
   const query = async (sql: string, parameters: readonly unknown[]) => {
     const ended = watch?.sent(() => streamOf(client).destroy(noAnswer()))
     try {
-      if (sql === "begin") return await client.query(begin)
-      const result = await client.query({ text: sql, values: [...parameters], ...nameOf(sql) })
+      if (sql === "begin") return await answerTo(client, { text: begin }, timeoutMs)
+      const asked = { text: sql, values: [...parameters], ...nameOf(sql) }
+      const result = await answerTo(client, asked, timeoutMs)
       // PostgreSQL rolls back at `commit` after a failed statement, without an error
       if (sql === "commit" && result.command === "ROLLBACK")
         throw new Error("the transaction was rolled back: a statement in it had failed")
@@ -183,20 +208,19 @@ const connectWhileUp = (pool: pg.Pool, watch: Watch): Promise<pg.PoolClient> => 
  */
 export const makePool = (options: PoolOptions, watch?: Watch): PostgresPool => {
   const nameOf = makeNames(options.isPooled)
-  const begin = beginOf(options)
+  // the limit of the server ends statements first; this one is for a server that no longer answers
+  const timeoutMs = options.statementTimeoutMs > 0 ? options.statementTimeoutMs + 5_000 : 0
+  const limits = { begin: beginOf(options), timeoutMs }
   const pool = new pg.Pool({
     Client: clientFor(options.address),
     types: valueParsers,
     application_name: options.applicationName,
     max: options.maxConnections,
     connectionTimeoutMillis: options.connectTimeoutMs,
-    // the limit of the server ends statements first; this one is for a server that no longer
-    // answers
-    ...(options.statementTimeoutMs > 0 && { query_timeout: options.statementTimeoutMs + 5_000 }),
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,
     onConnect: async (client) => {
-      await client.query(sessionSettings(options))
+      await answerTo(client, { text: sessionSettings(options) }, timeoutMs)
     },
   })
   if (options.metrics) measure(options.metrics, pool, options.maxConnections)
@@ -213,7 +237,7 @@ export const makePool = (options: PoolOptions, watch?: Watch): PostgresPool => {
           why: "busy",
         })
       const client = await (watch ? connectWhileUp(pool, watch) : pool.connect())
-      return guard(client, nameOf, watch, begin)
+      return guard(client, nameOf, watch, limits)
     },
     end: () => {
       watch?.close()

@@ -40,14 +40,16 @@ const isDecodable = (path: string) => {
  * Node keeps the first of several and drops the rest; a proxy before us may keep another, and then
  * two parties see two requests.
  */
-const once: ReadonlySet<string> = new Set(["host", "authorization"])
+const once: readonly string[] = ["host", "authorization"]
 
 /** The header that came more than once and must not. */
 const repeatedHeader = (rawHeaders: readonly string[]): string | undefined => {
   const seen: string[] = []
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]!.toLowerCase()
-    if (!once.has(name)) continue
+    const raw = rawHeaders[at]!
+    // most are known by their length to be another one
+    const name = once.find((one) => one.length === raw.length && one === raw.toLowerCase())
+    if (name === undefined) continue
     if (seen.includes(name)) return name
     seen.push(name)
   }
