@@ -92,8 +92,12 @@ const roundedUp = (micros: bigint): bigint =>
   micros < 2n ? micros : 1n << BigInt((micros - 1n).toString(2).length)
 
 export const spareRequest = (like: AdmitRequest, clock: Clock): LedgerRequest => ({
-  ...{ id: uuidV7(clock.nowMs()), counts: "spare", requestId: "" },
-  ...{ caller: like.caller, endpoint: like.endpoint, holdMicros: roundedUp(like.holdMicros) },
+  id: uuidV7(clock.nowMs()),
+  counts: "spare",
+  requestId: "",
+  caller: like.caller,
+  endpoint: like.endpoint,
+  holdMicros: roundedUp(like.holdMicros),
   // the last call that it may be used by
   expiresMs: like.expiresMs === undefined ? undefined : like.expiresMs + lifeMs,
 })
