@@ -137,17 +137,10 @@ const timesOf = (timing: string) => {
   return { stages, total_ms: whole.total, first_ms: whole.first_token }
 }
 
-const spentSpare = ({
-  id,
-  heldMicros,
-  request: { hold_micros, endpoint, request_id, model, prices },
-}: NonNullable<LedgerSettlement["spare"]>) => ({
-  spare_id: id,
-  spare_micros: heldMicros,
-  ...{ hold_micros, endpoint, request_id, model, prices },
-})
-
-/** An element of the array that `ledger_settle` takes (type `ledger_settlement`). */
+/**
+ * An element of the array that `ledger_settle` takes (type `ledger_settlement`). JSON leaves out what
+ * is undefined; members that come by spreads would each make a hidden class.
+ */
 const toSettlement = ({
   id,
   outcome,
@@ -158,19 +151,32 @@ const toSettlement = ({
   timing,
   failure,
   spare,
-}: LedgerSettlement) => ({
-  id,
-  outcome,
-  cost_micros: int8(costMicros),
-  usage,
-  input_tokens: tokensOf(usage, "inputTokens"),
-  output_tokens: tokensOf(usage, "outputTokens"),
-  http_status: httpStatus,
-  ...(evidence && { evidence }),
-  ...(timing !== undefined && timesOf(timing)),
-  ...(failure && { error_code: failure.code, error_message: storable(failure.message) }),
-  ...(spare && spentSpare(spare)),
-})
+}: LedgerSettlement) => {
+  const times = timing === undefined ? undefined : timesOf(timing)
+  const admitted = spare?.request
+  return {
+    id,
+    outcome,
+    cost_micros: int8(costMicros),
+    usage,
+    input_tokens: tokensOf(usage, "inputTokens"),
+    output_tokens: tokensOf(usage, "outputTokens"),
+    http_status: httpStatus,
+    evidence,
+    stages: times?.stages,
+    total_ms: times?.total_ms,
+    first_ms: times?.first_ms,
+    error_code: failure?.code,
+    error_message: failure && storable(failure.message),
+    spare_id: spare?.id,
+    spare_micros: spare?.heldMicros,
+    hold_micros: admitted?.hold_micros,
+    endpoint: admitted?.endpoint,
+    request_id: admitted?.request_id,
+    model: admitted?.model,
+    prices: admitted?.prices,
+  }
+}
 
 /** The first settlement of each call: an id may occur once in a statement. */
 export const toSettlements = (items: readonly LedgerSettlement[]) =>
