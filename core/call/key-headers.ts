@@ -17,12 +17,13 @@ export const callHeaders = (
   { call, meter }: Prepared,
   rate: RateState,
   cost: Micros | undefined,
-): Strings => ({
-  "x-call-id": call.id,
-  ...rateHeaders(rate),
-  "server-timing": meter.serverTiming(),
-  ...(cost !== undefined && { "x-cost-idr": formatRupiah(cost) }),
-})
+): Strings => {
+  const headers = rateHeaders(rate)
+  headers["x-call-id"] = call.id
+  headers["server-timing"] = meter.serverTiming()
+  if (cost !== undefined) headers["x-cost-idr"] = formatRupiah(cost)
+  return headers
+}
 
 const has = ({ headers = {} }: ApiError, name: string): boolean => name in headers
 /** Who would say what the key has left can't be asked either. */

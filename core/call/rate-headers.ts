@@ -1,4 +1,3 @@
-import type { Strings } from "../json.ts"
 import type { RateState } from "../ports/billing.ts"
 
 /** As OpenAI writes it: `120ms`, `1s`, `6m0s`. */
@@ -9,7 +8,7 @@ export const formatReset = (ms: number): string => {
 }
 
 /** The headers of every keyed response; all are of the rolling minute. */
-export const rateHeaders = (rate: RateState): Strings => ({
+export const rateHeaders = (rate: RateState): Record<string, string> => ({
   "x-ratelimit-limit-requests": String(rate.limit),
   "x-ratelimit-remaining-requests": String(rate.remaining),
   "x-ratelimit-reset-requests": formatReset(rate.resetMs),
