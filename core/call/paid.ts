@@ -134,7 +134,7 @@ export const paid = Effect.fnUntraced(function* (
         }),
       ),
     )
-  // `acquireRelease` would be twice as many steps of the fiber
+  // in place of `acquireRelease`, which takes more steps of the fiber
   yield* Scope.addFinalizerExit(yield* Effect.scope, () => (isOpen() ? settleCut() : Effect.void))
   const rate = yield* Effect.uninterruptible(
     timedAdmission(deps, endpoint, input, caller, prepared, admitted),

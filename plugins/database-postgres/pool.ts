@@ -94,7 +94,11 @@ const makeNames = (isPooled: boolean) => {
   }
 }
 
-const noAnswer = () => Object.assign(new Error("the server does not answer"), { code: "ETIMEDOUT" })
+/** Ends the connection, and with an error the statement that it is at. */
+const abandon = (client: pg.ClientBase): void =>
+  void streamOf(client).destroy(
+    Object.assign(new Error("the server does not answer"), { code: "ETIMEDOUT" }),
+  )
 
 /**
  * `client.query` as a promise, with its `query_timeout`. Those of `pg` assign a closure to a
@@ -107,12 +111,7 @@ const answerTo = (
   timeoutMs: number,
 ): Promise<pg.QueryResult> =>
   new Promise((resolve, reject) => {
-    const giveUp = () => {
-      const error = noAnswer()
-      reject(error)
-      streamOf(client).destroy(error)
-    }
-    const timer = timeoutMs > 0 ? setTimeout(giveUp, timeoutMs) : undefined
+    const timer = timeoutMs > 0 ? setTimeout(() => abandon(client), timeoutMs) : undefined
     client.query(query, (error, result) => {
       clearTimeout(timer)
       if (error) reject(error)
@@ -128,7 +127,7 @@ const guard = (
 ): PostgresPoolClient => {
   let broken = false
   const query = async (sql: string, parameters: readonly unknown[]) => {
-    const ended = watch?.sent(() => streamOf(client).destroy(noAnswer()))
+    const ended = watch?.sent(() => abandon(client))
     try {
       if (sql === "begin") return await answerTo(client, { text: begin }, timeoutMs)
       const asked = { text: sql, values: [...parameters], ...nameOf(sql) }
