@@ -93,7 +93,8 @@ export const makeApp = (deps: AppDeps): RequestListener => {
     }
   }
   return (req, res) => {
-    const exchange = makeExchange(req, res, requestIdOf(req.headers["x-request-id"]))
+    const { cohorts } = inFlight
+    const exchange = makeExchange(req, res, requestIdOf(req.headers["x-request-id"]), cohorts)
     cors.open(exchange)
     if (drainer.isDraining) res.shouldKeepAlive = false
     const finish = observer.watch(exchange)
@@ -106,9 +107,9 @@ export const makeApp = (deps: AppDeps): RequestListener => {
       if (exchange.call) served()
     }
     const end = () => {
-      if (--parts === 0) inFlight.cohorts.go(finished)
+      if (--parts === 0) cohorts.go(finished)
     }
     exchange.onClose(end)
-    void serve(exchange).then(end)
+    cohorts.go(() => void serve(exchange).then(end))
   }
 }

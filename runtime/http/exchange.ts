@@ -5,6 +5,7 @@ import type { Caller } from "../../core/caller.ts"
 import type { Micros } from "../../core/money.ts"
 import { randomText } from "../../core/services/ids.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
+import type { Cohorts } from "../services/cohorts.ts"
 
 /** Why a request was aborted before its reply was complete. */
 export type AbortReason = "gone" | "draining"
@@ -42,9 +43,13 @@ export interface Exchange {
   errorCode: string | undefined
   /** An event stream has begun: an error can only be sent as its last event. */
   streaming: boolean
+  /** Its reply is whole: nothing more can be sent. */
+  isAnswered: boolean
   /** The page that sent it is of an origin whose live keys are refused: see response/cors.ts. */
   testKeysOnly: boolean
   abort(reason: AbortReason): void
+  /** Ends the reply, whose head is written, with this text, together with the replies of others. */
+  answer(text: string): void
   /**
    * Calls the listener on an abort, at once if it has happened. One listener only: an AbortSignal
    * costs more than parsing a request.
@@ -93,6 +98,7 @@ export const makeExchange = (
   req: IncomingMessage,
   res: ServerResponse,
   requestId: string,
+  cohorts: Cohorts,
 ): Exchange => {
   let onAbort: (() => void) | undefined
   const onClose: (() => void)[] = []
@@ -112,11 +118,16 @@ export const makeExchange = (
     isWatch: false,
     errorCode: undefined,
     streaming: false,
+    isAnswered: false,
     testKeysOnly: false,
     abort: (reason) => {
       if (exchange.abortReason !== undefined) return
       exchange.abortReason = reason
       onAbort?.()
+    },
+    answer: (text) => {
+      exchange.isAnswered = true
+      cohorts.go(() => void res.end(text))
     },
     onAbort: (listener) => {
       onAbort = listener

@@ -22,16 +22,27 @@ export interface InFlight {
 export const makeInFlight = (): InFlight => {
   const open = new LinkedList<Exchange>()
   const waiters = new Set<() => void>()
+  let inTurn = 0
+  /** Requests that arrive in one turn are a cohort, even where each ends before the next begins. */
+  const begun = () => {
+    if (inTurn++ === 0)
+      setImmediate(() => {
+        inTurn = 0
+      })
+  }
   return {
     get size() {
       return open.size
     },
-    begin: (exchange) => open.add(exchange),
+    begin: (exchange) => {
+      begun()
+      return open.add(exchange)
+    },
     end: (link) => {
       open.remove(link)
       if (open.size === 0) for (const wake of waiters) wake()
     },
-    cohorts: makeCohorts(() => open.size),
+    cohorts: makeCohorts(() => Math.max(open.size, inTurn)),
     all: () => open.values(),
     owedBy: (socket) =>
       open.values().filter(({ req, res }) => req.socket === socket && !res.writableEnded),

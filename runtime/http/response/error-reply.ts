@@ -10,7 +10,7 @@ import { frame } from "./sse.ts"
  */
 export const sendError = (exchange: Exchange, error: ApiError, lingerMs: number): void => {
   const { res, requestId } = exchange
-  if (res.destroyed || res.writableEnded) return
+  if (res.destroyed || res.writableEnded || exchange.isAnswered) return
   exchange.errorCode = error.code
   exchange.callId ??= error.headers?.["x-call-id"]
   // a failure that names no cost leaves open whether the money moved

@@ -26,7 +26,8 @@ export const sendText = (
   if (unread) res.shouldKeepAlive = false
   writeHead(exchange, status, headers, status === 204 ? undefined : Buffer.byteLength(text))
   // a string is written in one piece with the head; bytes would be a second packet
-  if (!unread || req.method === "HEAD") return void res.end(req.method === "HEAD" ? "" : text)
+  if (!unread || req.method === "HEAD")
+    return void exchange.answer(req.method === "HEAD" ? "" : text)
   res.write(text)
   endAfterDiscarding(exchange, lingerMs)
 }
