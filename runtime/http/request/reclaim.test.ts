@@ -102,7 +102,7 @@ const quietFixture = () => {
   return { state, due, served, look }
 }
 
-test("a heap that has grown is collected once, 5 s after the last call", () => {
+test("a heap that has grown is collected 5 and 10 s after the last call", () => {
   const { state, due, served, look } = quietFixture()
   served()
   state.nowMs += 3_000
@@ -110,20 +110,38 @@ test("a heap that has grown is collected once, 5 s after the last call", () => {
   look()
   expect([state.hints, state.waitsMs]).toEqual([0, [5_000, 3_000]])
   look()
-  expect([state.hints, due.length]).toEqual([1, 0])
+  expect([state.hints, state.waitsMs]).toEqual([1, [5_000, 3_000, 5_000]])
+  look()
+  expect([state.hints, due.length]).toEqual([2, 0])
   for (const [committed, hints] of [
-    [52, 1],
-    [68, 1],
+    [52, 0],
+    [68, 0],
     [69, 2],
-    [69, 3],
-    [40, 3],
-    [57, 4],
+    [69, 2],
+    [40, 0],
+    [57, 2],
   ] as const) {
     state.committed = committed
+    state.hints = 0
     served()
     look()
+    if (due.length > 0) look()
     expect([committed, state.hints, due.length]).toEqual([committed, hints, 0])
   }
+})
+
+test("a call between the two begins anew", () => {
+  const { state, due, served, look } = quietFixture()
+  served()
+  look()
+  expect(state.hints).toBe(1)
+  state.nowMs += 1_000
+  served()
+  // what the first collection left is small, and stays so
+  state.committed = 52
+  look()
+  look()
+  expect([state.hints, due.length]).toEqual([1, 0])
 })
 
 test("while a call is served it is left alone", () => {
@@ -135,5 +153,6 @@ test("while a call is served it is left alone", () => {
   expect([state.hints, state.waitsMs]).toEqual([0, [5_000, 5_000, 5_000]])
   state.isIdle = true
   look()
-  expect([state.hints, due.length]).toEqual([1, 0])
+  look()
+  expect([state.hints, due.length]).toEqual([2, 0])
 })
