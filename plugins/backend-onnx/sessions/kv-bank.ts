@@ -134,7 +134,7 @@ export class KvBank implements KvStore {
   }
 
   release(): void {
-    for (const array of [...this.joined, ...this.floats]) this.memory.giveBack(array)
+    this.memory.giveBack([...this.joined, ...this.floats])
   }
 
   rowsFrom(

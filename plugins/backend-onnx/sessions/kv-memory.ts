@@ -1,17 +1,22 @@
 import { type KvNumbers, zeros } from "./kv-store.ts"
 
-/** What all arrays that wait for another bank may take. */
+/** What the arrays of several banks may take while they wait for another one. */
+const fewBytes = 8 * 2 ** 20
+/** The same of the one that was given back last: a repeated prompt asks for as much. */
 const mostBytes = 32 * 2 ** 20
+
+const bytesOf = (arrays: readonly KvNumbers[]): number =>
+  arrays.reduce((sum, { byteLength }) => sum + byteLength, 0)
 
 /**
  * Arrays that the banks of a session have given back. New memory costs a page fault for each 4 kB, and
- * much of it makes V8 collect garbage.
+ * much of it makes V8 collect garbage. They are held weakly, so that a full collection, as that of an
+ * idle thread, frees them.
  */
 export class KvMemory {
   /** Those that wait longest come first. */
-  private readonly waiting: KvNumbers[] = []
+  private waiting: WeakRef<KvNumbers>[] = []
   private readonly halves: boolean
-  private bytes = 0
 
   constructor(halves: boolean) {
     this.halves = halves
@@ -19,17 +24,18 @@ export class KvMemory {
 
   /** Returns an array of finite numbers: zeros, or what another bank left. */
   take(length: number): KvNumbers {
-    const at = this.waiting.findLastIndex((array) => array.length === length)
+    const at = this.waiting.findLastIndex((array) => array.deref()?.length === length)
     const [array] = at < 0 ? [] : this.waiting.splice(at, 1)
-    if (!array) return zeros(this.halves, length)
-    this.bytes -= array.byteLength
-    return array
+    return array?.deref() ?? zeros(this.halves, length)
   }
 
-  /** The array must not be used any more. */
-  giveBack(array: KvNumbers): void {
-    this.waiting.push(array)
-    this.bytes += array.byteLength
-    while (this.bytes > mostBytes) this.bytes -= this.waiting.shift()!.byteLength
+  /** The arrays of a bank, which must not be used any more. */
+  giveBack(arrays: readonly KvNumbers[]): void {
+    const most = Math.min(mostBytes, Math.max(fewBytes, bytesOf(arrays)))
+    const kept = this.waiting.flatMap((array) => array.deref() ?? [])
+    kept.push(...arrays)
+    let bytes = bytesOf(kept)
+    while (bytes > most) bytes -= kept.shift()!.byteLength
+    this.waiting = kept.map((array) => new WeakRef(array))
   }
 }

@@ -20,13 +20,16 @@ export interface EnginePort {
 
 const textOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** Returns what V8 and malloc keep beside the model to the system; stops the thread for some 20 ms. */
+/** Returns what malloc keeps to the system; stops the thread for some 5 ms. */
+const trimMemory = (): void => addon?.trimMemory()
+
+/** The same with what V8 keeps beside the model; stops the thread for some 20 ms. */
 const releaseMemory = (): void => {
   // flags are those of the process: another thread may withdraw this one in between
   setFlagsFromString("--expose-gc")
   const collect = runInNewContext("globalThis.gc") as (() => void) | undefined
   collect?.()
-  addon?.trimMemory()
+  trimMemory()
 }
 
 /** Serves jobs until a `close` message. */
@@ -36,7 +39,7 @@ const serve = <Job, Event extends { readonly type: string }, Info, Started>(
   slots: number,
 ): void => {
   const outbox = new Outbox<FromThread<Event | StageTime, Info>>((all) => port.postMessage(all))
-  const releaseLater = releaseWhenIdle(releaseMemory)
+  const releaseLater = releaseWhenIdle(trimMemory, releaseMemory)
   const held = (size: number) => {
     releaseLater(size)
     const prefix = engine.prefixStats?.()
