@@ -1,6 +1,7 @@
 // Resident memory of the whole server with a chat model, beside its weights and its keys and values:
-// when it has been ready for 20 s, right after eight streams wrote, and half a second and 20 s later. `npm run build && node --import tsx
-// bench/memory.ts [--model file.gguf] [--sizes 135M,360M,1B] [--rounds 3]`
+// when it has been ready for 20 s, right after eight streams wrote, and half a second and 20 s
+// later. `npm run build && node --import tsx bench/memory.ts [--model file.gguf]
+// [--sizes 135M,360M,1B] [--rounds 3]`
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -77,29 +78,19 @@ try {
     const middle = (of: (memory: Memory) => number) => medianOf(results, size, of)
     const kvMb = kvMbOf(size)
     // the prefix cache has a copy of them, which outlives the streams' own
-    const beyond = (residentMb: number, copies: number) =>
-      `${figure(residentMb)} (${figure(residentMb - weightsMb - copies * kvMb)})`
+    const beyond = (of: (memory: Memory) => number, copies: number) => {
+      const residentMb = middle(of)
+      return `${figure(residentMb)} (${figure(residentMb - weightsMb - copies * kvMb)})`
+    }
     return [
       size,
       figure(weightsMb),
       figure(kvMb),
       figure(middle(({ readyMb }) => readyMb)),
-      beyond(
-        middle(({ wroteMb }) => wroteMb),
-        1,
-      ),
-      beyond(
-        middle(({ wroteMb }) => wroteMb),
-        2,
-      ),
-      beyond(
-        middle(({ soonMb }) => soonMb),
-        2,
-      ),
-      beyond(
-        middle(({ laterMb }) => laterMb),
-        1,
-      ),
+      beyond(({ wroteMb }) => wroteMb, 1),
+      beyond(({ wroteMb }) => wroteMb, 2),
+      beyond(({ soonMb }) => soonMb, 2),
+      beyond(({ laterMb }) => laterMb, 1),
     ]
   })
   printTable(

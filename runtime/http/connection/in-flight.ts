@@ -22,20 +22,17 @@ export interface InFlight {
 export const makeInFlight = (): InFlight => {
   const open = new LinkedList<Exchange>()
   const waiters = new Set<() => void>()
+  /** Begun in this turn: they are a cohort, even where each ends before the next begins. */
   let inTurn = 0
-  /** Requests that arrive in one turn are a cohort, even where each ends before the next begins. */
-  const begun = () => {
-    if (inTurn++ === 0)
-      setImmediate(() => {
-        inTurn = 0
-      })
-  }
   return {
     get size() {
       return open.size
     },
     begin: (exchange) => {
-      begun()
+      if (inTurn++ === 0)
+        setImmediate(() => {
+          inTurn = 0
+        })
       return open.add(exchange)
     },
     end: (link) => {

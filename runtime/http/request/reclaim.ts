@@ -65,12 +65,12 @@ export const makeReclaim = (heap: Heap = v8Heap): (() => void) => {
  * To be called after each call, and after the start; `isIdle`: none is being served. V8 keeps what
  * its heap has grown by, at a start already (a young generation of 32 MB, and garbage), as long as
  * little is allocated. It collects twice: V8 shrinks the young generation only where less than a
- * megabyte a second was allocated before a collection, and the first one follows the calls.
+ * megabyte a second was allocated before a collection, and the first comes too soon after calls.
  */
 export const makeQuietReclaim = (isIdle: () => boolean, heap: Heap = v8Heap): (() => void) => {
   let servedMs = 0
   let isWatching = false
-  let isSecond = false
+  let isHinted = false
   let leastBytes: number | undefined
   const watch = (ms: number) => {
     isWatching = true
@@ -78,16 +78,17 @@ export const makeQuietReclaim = (isIdle: () => boolean, heap: Heap = v8Heap): ((
   }
   const look = () => {
     const quietMs = isIdle() ? heap.nowMs() - servedMs : 0
-    const wasHinted = isSecond
-    isSecond = false
+    const wasHinted = isHinted
+    isHinted = false
     if (quietMs < lookMs) return watch(lookMs - quietMs)
     isWatching = false
     const bytes = heap.committedBytes()
     const hasGrown = leastBytes === undefined || bytes > leastBytes + grownBytes
     leastBytes = Math.min(leastBytes ?? bytes, bytes)
-    if (wasHinted || hasGrown) heap.hint()
-    if (wasHinted || !hasGrown) return
-    isSecond = true
+    if (wasHinted) return heap.hint()
+    if (!hasGrown) return
+    heap.hint()
+    isHinted = true
     watch(lookMs)
   }
   return () => {

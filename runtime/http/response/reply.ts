@@ -22,12 +22,12 @@ export const sendText = (
 ): void => {
   const { req, res } = exchange
   if (res.headersSent || res.destroyed) return
+  const isHead = req.method === "HEAD"
   const unread = leavesBodyUnread(exchange)
   if (unread) res.shouldKeepAlive = false
   writeHead(exchange, status, headers, status === 204 ? undefined : Buffer.byteLength(text))
   // a string is written in one piece with the head; bytes would be a second packet
-  if (!unread || req.method === "HEAD")
-    return void exchange.answer(req.method === "HEAD" ? "" : text)
+  if (isHead || !unread) return void exchange.answer(isHead ? "" : text)
   res.write(text)
   endAfterDiscarding(exchange, lingerMs)
 }
