@@ -69,6 +69,20 @@ const warm = async (client: OpenLoadClient, target: Target) => {
   for (const share of [1 / 4, 1 / 2, 1, 1, 1]) await offer(client, target, share * firstGuess)
 }
 
+/**
+ * Calls each server now and then. One that is quiet for five seconds collects its garbage, with
+ * both cores for some 100 ms, which then belong to the side that is measured.
+ */
+const keepFromQuiet = (servers: readonly { readonly url: string }[]) => {
+  const body = JSON.stringify(shortChatBody)
+  const call = async ({ url }: { readonly url: string }) => {
+    const response = await fetch(url + path, { method: "POST", headers: keyed, body })
+    await response.arrayBuffer()
+  }
+  const timer = setInterval(() => void Promise.allSettled(servers.map(call)), 2_000)
+  return { stop: () => clearInterval(timer) }
+}
+
 type Deployments = Readonly<Record<"journal" | "database" | "without", Deployment>>
 
 /** With its embedded database. */
@@ -101,6 +115,7 @@ const measure = (deployments: Deployments) =>
       database: kept(await startPaid(deployments.database)),
       without: kept(await startServer(deployments.without)),
     }
+    kept(keepFromQuiet(Object.values(servers)))
     const { apiKey, folder } = deployments.journal
     const recorded = await record(servers.journal.url, apiKey, path, shortChatBody)
     const bare = kept(await startBarePeer(folder, { [`POST ${path}`]: recorded }))
