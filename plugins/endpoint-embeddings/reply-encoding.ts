@@ -24,7 +24,8 @@ const littleEndian = endianness() === "LE"
 
 /** Encodes as base64 of little-endian float32, which the official client decodes. */
 export const toBase64 = (vector: Float32Array): string => {
-  const bytes = Buffer.from(vector.slice().buffer)
+  const { buffer, byteOffset, byteLength } = littleEndian ? vector : vector.slice()
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
   return (littleEndian ? bytes : bytes.swap32()).toString("base64")
 }
 
