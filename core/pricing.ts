@@ -76,18 +76,17 @@ export const priceTag = (
 
 /** In femto-rupiah (1e-15 Rp). */
 const femtoCost = (price: Price, usage: Usage): bigint => {
-  const count = (n: number) => BigInt(Math.max(0, Math.ceil(n)))
-  const read = count(usage.cacheReadTokens)
-  const write = count(usage.cacheWriteTokens)
+  // most counts are zero
+  const times = (n: number, nanos: bigint) => (n <= 0 ? 0n : BigInt(Math.ceil(n)) * nanos)
   const tokens =
-    (count(usage.inputTokens) - read - write) * price.input +
-    read * price.cacheRead +
-    write * price.cacheWrite +
-    count(usage.outputTokens) * price.output
+    times(usage.inputTokens, price.input) +
+    times(usage.cacheReadTokens, price.cacheRead - price.input) +
+    times(usage.cacheWriteTokens, price.cacheWrite - price.input) +
+    times(usage.outputTokens, price.output)
   const units =
-    count(usage.images) * price.image +
-    count(usage.audioSeconds) * price.audioSecond +
-    count(usage.searchUnits) * price.searchUnit
+    times(usage.images, price.image) +
+    times(usage.audioSeconds, price.audioSecond) +
+    times(usage.searchUnits, price.searchUnit)
   return tokens + units * 1_000_000n
 }
 

@@ -33,7 +33,8 @@ export const noUsage: Usage = {
 
 export const usageOf = (part: Partial<Usage>): Usage => ({ ...noUsage, ...part })
 
-export const sumUsage = (usages: Iterable<Usage>): Usage => {
+export const sumUsage = (usages: readonly Usage[]): Usage => {
+  if (usages.length === 1) return usages[0]!
   const sum: Record<keyof Usage, number> = { ...noUsage }
   for (const usage of usages)
     for (const key of Object.keys(sum) as (keyof Usage)[]) sum[key] += usage[key]

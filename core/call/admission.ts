@@ -35,10 +35,10 @@ export const admission = (
   caller: Caller,
   hold: Hold,
 ): Effect.Effect<RateState, ApiError | PortError> => {
-  const parent = input.parent === undefined ? {} : { parent: input.parent }
+  const { requestId, parent } = input
   const admitted = deps
     .billing()
-    .admit({ caller, endpoint: endpoint.id, requestId: input.requestId, ...hold, ...parent })
+    .admit(Object.assign({ caller, endpoint: endpoint.id, requestId, parent }, hold))
   return Effect.catchTag(admitted, "Refusal", (refusal) =>
     Effect.fail(
       withErrorHeaders(refusalError(refusal), { "x-call-id": hold.id, "x-cost-idr": "0" }),

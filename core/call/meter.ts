@@ -37,7 +37,7 @@ const shown = (stage: string, ms: number) => `${stage};dur=${Math.round(ms * 100
 
 /** Begins with the request: `total` is the time since. */
 export const makeMeter = (clock: Clock): Meter => {
-  let usage: UsageByModel = {}
+  const usage: Record<ModelId, Usage> = {}
   const stages = new Map<string, { -readonly [Key in keyof Stage]: number }>()
   let facts: Facts | undefined
   let first = ""
@@ -46,9 +46,10 @@ export const makeMeter = (clock: Clock): Meter => {
   return {
     meter: (model, soFar) => {
       if (soFar.outputTokens > 0) first ||= `${since("first_token")}, `
-      usage = { ...usage, [model]: soFar }
+      usage[model] = soFar
     },
-    used: () => usage,
+    // a copy: what is settled stays as it was
+    used: () => Object.assign({}, usage),
     note: (more) => {
       facts = Object.assign({}, facts, more)
     },

@@ -42,8 +42,8 @@ export const settlementOf = (
     usage: call.used(),
     httpStatus: failure ? statusOf(failure) : status,
     timing: meter.serverTiming(),
-    ...(failure && { failure: { code: failure.code, message: failure.message } }),
-    ...(evidence && { evidence }),
+    failure: failure && { code: failure.code, message: failure.message },
+    evidence,
   }
 }
 

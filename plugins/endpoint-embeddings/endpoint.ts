@@ -39,15 +39,12 @@ const answerOf = (
   run: Stream.Stream<EmbedEvent, ApiError>,
 ) =>
   Effect.flatMap(Stream.runCollect(run), (events) =>
-    Effect.mapEager(toReply(call, model, items, events), (json) => {
-      const text = toText(json)
-      return {
-        status: 200,
-        headers: { "x-embedding-space": space },
-        json,
-        ...(text !== undefined && { text }),
-      }
-    }),
+    Effect.mapEager(toReply(call, model, items, events), (json) => ({
+      status: 200,
+      headers: { "x-embedding-space": space },
+      json,
+      text: toText(json),
+    })),
   )
 
 const plan = Effect.fnUntracedEager(function* (

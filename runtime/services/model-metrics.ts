@@ -246,8 +246,14 @@ export const makeModelMetrics = (
   })
   metrics.onRead(usage.updateAll)
   readEngines(metrics, catalogue)
-  const watchOf = (model_name: string) => (context: ModelContext) => {
-    const of: Labels = { model_name, priority: context.priority }
+  const watchOf = (model_name: string) => {
+    const labelsOf = {
+      realtime: { model_name, priority: "realtime" },
+      batch: { model_name, priority: "batch" },
+    } as const satisfies Record<ModelContext["priority"], Labels>
+    return (context: ModelContext) => watchRequest(context, labelsOf[context.priority])
+  }
+  const watchRequest = (context: ModelContext, of: Labels) => {
     let count: ReturnType<typeof usage.begin> | undefined
     const listener: RequestListener = {
       moved: (from, to) => {
@@ -258,7 +264,11 @@ export const makeModelMetrics = (
       ended: (request) => {
         if (count) usage.end(count)
         for (const finished_reason of request.reasons)
-          meters.ended.add(1, { model_name, priority: context.priority, finished_reason })
+          meters.ended.add(1, {
+            model_name: of.model_name,
+            priority: of.priority,
+            finished_reason,
+          })
         observeTimes(meters, of, request)
       },
     }

@@ -2,6 +2,7 @@ import { Cause, Channel, Effect, Exit, Pull, Scope, Stream } from "effect"
 import type { ApiError } from "../../core/errors.ts"
 import type { ModelContext, Task } from "../../core/ports/model.ts"
 import type { Clock } from "../../core/services/clock.ts"
+import type { ModelId } from "../../core/services/ids.ts"
 import { noUsage, type Usage } from "../../core/usage.ts"
 
 export type RequestState = "waiting" | "running"
@@ -58,19 +59,19 @@ export class RequestWatch {
   }
 
   /** The context of the request, which hears everything first. */
-  readonly watched = (): ModelContext => ({
-    ...this.context,
-    meter: (model, soFar) => {
-      this.context.meter(model, soFar)
-      this.works()
-      if (soFar.outputTokens > this.usage.outputTokens) this.produced()
-      this.usage = soFar
-    },
-    time: (stage, durationMs) => {
-      this.context.time(stage, durationMs)
-      if (stage === "queue") this.works()
-    },
-  })
+  readonly watched = (): ModelContext =>
+    Object.assign({}, this.context, {
+      meter: (model: ModelId, soFar: Usage) => {
+        this.context.meter(model, soFar)
+        this.works()
+        if (soFar.outputTokens > this.usage.outputTokens) this.produced()
+        this.usage = soFar
+      },
+      time: (stage: string, durationMs: number) => {
+        this.context.time(stage, durationMs)
+        if (stage === "queue") this.works()
+      },
+    })
 
   private moveTo(state: RequestState | undefined): void {
     this.listener.moved(this.state, state)

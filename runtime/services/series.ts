@@ -32,7 +32,16 @@ const makeSeries = <One>(
     for (const label of others) key += `\0${labels[label] ?? ""}`
     return key
   }
+  let latest: Strings | undefined
+  let ofLatest: One | undefined
   const at = (labels: Strings): One => {
+    // a model's requests share their labels, and its metrics are most of what a request counts
+    if (labels === latest) return ofLatest!
+    ofLatest = oneAt(labels)
+    latest = labels
+    return ofLatest
+  }
+  const oneAt = (labels: Strings): One => {
     const key = keyOf(labels)
     let one = all.get(key)
     if (one === undefined) {
