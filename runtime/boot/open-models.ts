@@ -22,6 +22,20 @@ export const filesOf = ({ id, sources, adapters }: ModelEntry) =>
     ...adapters.map((adapter) => ({ id: adapterName(id, adapter), sources: adapter.sources })),
   ].filter((files) => files.sources.length > 0)
 
+/**
+ * Says why files can't be used that are this machine's own, so that no pull brings them; undefined
+ * where they can, and for those that are pulled.
+ */
+export const localTrouble = (
+  { modelFiles }: Pick<AssembledDeployment, "modelFiles">,
+  { sources }: Pick<ModelEntry, "sources">,
+): Effect.Effect<string | undefined> =>
+  Effect.gen(function* () {
+    const areLocal = sources.every(({ url }) => url.startsWith("file:"))
+    if (!areLocal || (yield* modelFiles.find(sources))) return undefined
+    return (yield* modelFiles.verify(sources)).join("; ")
+  })
+
 /** Returns the path of some files of the model. */
 const pullFiles = (
   { container, modelFiles }: AssembledDeployment,

@@ -53,3 +53,29 @@ it("names the precision of a model's weights, as the list of models does, and re
   expect(refused.code).not.toBe(0)
   expect(refused.stderr).toMatch(/options\.precision.*"fp16"/s)
 })
+
+it("names models and adapters whose files of this machine are not there, and what is wrong", async () => {
+  const file = join(folder, "absent.yaml")
+  const fake = join(import.meta.dirname, "../../testing/fakes/backend.ts")
+  const hub = "hf:rakit/none@main/x.gguf"
+  writeFileSync(join(folder, "other.gguf"), "x")
+  const adapters = [
+    `{ id: legal, sources: [{ url: ./legal/ }, { url: ./lawyers/ }] }`,
+    `{ id: here, sources: [{ url: ./other.gguf }] }`,
+    `{ id: other, sources: [{ url: ./other.gguf, sha256: "${"0".repeat(64)}" }] }`,
+    `{ id: pulled, sources: [{ url: ./legal/ }, { url: "${hub}" }] }`,
+  ]
+  const limits = "limits: { contextTokens: 9, maxOutputTokens: 9 }"
+  const model = `{ id: m, task: chat, backend: fake, ${limits}, sources: [{ url: ./m.gguf }], adapters: [${adapters.join(", ")}] }`
+  writeFileSync(file, `plugins: { ${fake}: {} }\nmodels: [${model}]\n`)
+  const { code, stdout } = await runCli(["check", file, "--json"])
+  expect(code).toBe(0)
+  const at = (name: string) => join(folder, name)
+  expect(JSON.parse(stdout).warnings).toEqual([
+    `The files of 'm' can't be used: file:${at("m.gguf")}: ${at("m.gguf")} does not exist.`,
+    `The files of 'm:legal' can't be used: file:${at("legal")}/: ${at("legal")} does not exist; file:${at("lawyers")}/: ${at("lawyers")} does not exist.`,
+    expect.stringMatching(
+      /^The files of 'm:other' can't be used: .* has sha256 .*, not the pinned 0/,
+    ),
+  ])
+})

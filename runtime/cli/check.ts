@@ -7,6 +7,7 @@ import { resolve, Tokens } from "../../core/tokens.ts"
 import type { AssembledDeployment } from "../boot/assemble.ts"
 import { kernelTokens } from "../boot/kernel.ts"
 import { originOf } from "../boot/models.ts"
+import { filesOf, localTrouble } from "../boot/open-models.ts"
 import { describeModels, shortfall } from "../boot/served-models.ts"
 import type { Mask } from "../config/mask.ts"
 import type { ModelFilesStore } from "../services/model-files/model-files.ts"
@@ -81,6 +82,8 @@ interface Facts {
   readonly deployment: AssembledDeployment
   /** The entries of which it is known what they can do, as their files are here. */
   readonly known: readonly ModelEntry[]
+  /** A sentence for each model and adapter whose own files of this machine can't be used. */
+  readonly absent: readonly string[]
   readonly devices: Devices
 }
 
@@ -115,14 +118,31 @@ const sourceRows =
     return [row(id, sources), ...adapters.map((own) => row(adapterName(id, own), own.sources))]
   }
 
-/** One line for each model that serves less than config promises, and for each device that is missing. */
-const warningsOf = ({ deployment: { container }, known, devices }: Facts): readonly string[] => {
+const findAbsent = (deployment: AssembledDeployment): Effect.Effect<readonly string[]> => {
+  const { entries } = resolve(deployment.container, Tokens.catalogue)
+  return Effect.map(
+    Effect.forEach(entries.flatMap(filesOf), (files) =>
+      Effect.map(localTrouble(deployment, files), (trouble) =>
+        trouble === undefined ? [] : [`The files of '${files.id}' can't be used: ${trouble}.`],
+      ),
+    ),
+    (lines) => lines.flat(),
+  )
+}
+
+/** One line for each model that serves less than promised, and for what is missing. */
+const warningsOf = ({
+  deployment: { container },
+  known,
+  absent,
+  devices,
+}: Facts): readonly string[] => {
   const { served } = resolve(container, Tokens.catalogue)
   const shortfalls = known.flatMap((entry) => {
     const less = shortfall(entry, served(entry))
     return less === undefined ? [] : [`The model '${entry.id}' serves ${less}.`]
   })
-  return [...shortfalls, ...devices.missing]
+  return [...shortfalls, ...absent, ...devices.missing]
 }
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
@@ -240,8 +260,9 @@ export const check = (file: string, json = false): Promise<void> =>
     (deployment) =>
       Effect.gen(function* () {
         const known = yield* describeModels(deployment)
+        const absent = yield* findAbsent(deployment)
         const devices = yield* findDevices(deployment)
-        const facts = { deployment, known, devices }
+        const facts = { deployment, known, absent, devices }
         const masked = (_: string, value: unknown) =>
           typeof value === "string" ? deployment.config.mask.text(value) : value
         process.stdout.write(

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, expect, it } from "vitest"
+import type { ModelEntry } from "../../../core/services/model-entry.ts"
 import { fakeLog } from "../../../testing/index.ts"
 import { assemble } from "../../boot/assemble.ts"
 import { loadConfig } from "../../config/load.ts"
@@ -14,8 +15,14 @@ const file = join(folder, "rakit.yaml")
 const backend = join(import.meta.dirname, "../../../testing/fakes/backend.ts")
 
 /** The findings for a chat model with adapters of these sources. */
-const examine = (source: string, adapters: Readonly<Record<string, string>>) => {
-  const entries = Object.entries(adapters).map(([id, url]) => ({ id, sources: [{ url }] }))
+const examine = (
+  source: string,
+  adapters: Readonly<Record<string, string | ModelEntry["sources"]>>,
+) => {
+  const entries = Object.entries(adapters).map(([id, files]) => ({
+    id,
+    sources: typeof files === "string" ? [{ url: files }] : files,
+  }))
   const limits = { contextTokens: 9, maxOutputTokens: 9 }
   const sources = [{ url: source }]
   const model = { id: "m", task: "chat", backend: "fake", limits, sources, adapters: entries }
@@ -36,7 +43,7 @@ const hub = `hf:rakit/none@${"0".repeat(40)}/lora/`
 const nothingAt = (name: string, path: string) => ({
   name: `model ${name}`,
   state: "problem",
-  detail: `there is nothing at ${path}`,
+  detail: `file:${path}/: ${path} does not exist`,
   fix: "put the model's file there, or name another source.",
 })
 const notPulled = (name: string) => ({
@@ -55,7 +62,20 @@ it("a model with all its files is well", async () => {
 
 it("names the adapter whose files are missing, and not the model that is here", async () => {
   const found = await examine(here("llama"), { b: here("b"), a: "file:/nope/x/" })
-  expect(found).toEqual({ findings: [nothingAt("m:a", "/nope/x/")], bytes: 10 })
+  expect(found).toEqual({ findings: [nothingAt("m:a", "/nope/x")], bytes: 10 })
+})
+
+it("says what is wrong with a file that is there, but not what its source says", async () => {
+  const sources = [{ url: `${here("llama")}weights`, sha256: "0".repeat(64) }]
+  const { findings } = await examine(here("llama"), { a: sources })
+  expect(findings).toEqual([
+    {
+      ...nothingAt("m:a", ""),
+      detail: expect.stringMatching(
+        /llama\/weights has sha256 [0-9a-f]{64}, not the pinned 0{64}$/,
+      ),
+    },
+  ])
 })
 
 it("warns of an adapter that a pull brings, and names the model as what is pulled", async () => {
@@ -65,9 +85,9 @@ it("warns of an adapter that a pull brings, and names the model as what is pulle
 
 it("names first the files that no pull brings", async () => {
   expect((await examine(hub, { a: hub, b: "file:/nope/b/", c: "file:/nope/c/" })).findings).toEqual(
-    [nothingAt("m:b", "/nope/b/")],
+    [nothingAt("m:b", "/nope/b")],
   )
   expect((await examine("file:/nope/m/", { a: "file:/nope/a/" })).findings).toEqual([
-    nothingAt("m", "/nope/m/"),
+    nothingAt("m", "/nope/m"),
   ])
 })

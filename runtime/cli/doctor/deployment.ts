@@ -8,7 +8,7 @@ import { randomText } from "../../../core/services/ids.ts"
 import type { ModelEntry } from "../../../core/services/model-entry.ts"
 import { resolve, resolveOptional, type Token, Tokens } from "../../../core/tokens.ts"
 import type { AssembledDeployment } from "../../boot/assemble.ts"
-import { filesOf } from "../../boot/open-models.ts"
+import { filesOf, localTrouble } from "../../boot/open-models.ts"
 import { describeModels, modelTrouble, shortfall } from "../../boot/served-models.ts"
 import { findDevices } from "../devices.ts"
 import { quotable } from "../table.ts"
@@ -135,39 +135,26 @@ export const services = (deployment: AssembledDeployment): Effect.Effect<readonl
       ),
   )
 
-const isLocal = ({ url }: ModelEntry["sources"][number]): boolean => url.startsWith("file:")
-
-type Files = ReturnType<typeof filesOf>[number]
-
-const areLocal = ({ sources }: Files): boolean => sources.every(isLocal)
-
-/**
- * Files of the machine itself are pulled by nothing. `model` is what is pulled for the files of an
- * adapter.
- */
-const missing = (files: Files, model: ModelEntry["id"], config: string): Finding =>
-  areLocal(files)
-    ? problem(
-        `model ${files.id}`,
-        `there is nothing at ${files.sources.map(({ url }) => url.slice("file:".length)).join(", ")}`,
-        "put the model's file there, or name another source.",
-      )
-    : warning(
-        `model ${files.id}`,
-        "its files are not here",
-        `rakit models pull ${model} -c ${config}; the first start does it, too.`,
-      )
-
 const oneModel = (deployment: AssembledDeployment, entry: ModelEntry, known: boolean) =>
   Effect.gen(function* () {
     const name = `model ${entry.id}`
     const all = filesOf(entry)
     const found = yield* Effect.forEach(all, ({ sources }) => deployment.modelFiles.find(sources))
     const here = found.filter((file) => file !== undefined)
-    const absent = all.filter((_, at) => found[at] === undefined)
-    // a pull would stop at those that nothing pulls
-    const first = absent.find(areLocal) ?? absent[0]
-    if (first) return { files: here, finding: missing(first, entry.id, deployment.config.file) }
+    // first: a pull would stop at those that nothing pulls
+    for (const files of all) {
+      const trouble = yield* localTrouble(deployment, files)
+      if (trouble !== undefined) {
+        const fix = "put the model's file there, or name another source."
+        return { files: here, finding: problem(`model ${files.id}`, trouble, fix) }
+      }
+    }
+    const absent = all.find((_, at) => found[at] === undefined)
+    if (absent) {
+      const fix = `rakit models pull ${entry.id} -c ${deployment.config.file}; the first start does it, too.`
+      const finding = warning(`model ${absent.id}`, "its files are not here", fix)
+      return { files: here, finding }
+    }
     const trouble = known ? undefined : yield* modelTrouble(deployment, entry)
     if (trouble !== undefined)
       return {
