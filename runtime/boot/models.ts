@@ -68,14 +68,20 @@ export const placeOf = (
 /** A problem of one field: at its line, or at the line of the plugin that brings it. */
 export const problemOf = (placed: PlacedModel, field: ConfigPath, message: string) => {
   const { model, at, plugin, adapterPlugins } = placed
-  const [key, index] = field
-  const adapter = key === "adapters" ? model.adapters[Number(index)]?.id : undefined
-  const from = (adapter !== undefined && adapterPlugins?.get(adapter)) || plugin
-  return from === undefined
+  const [key, index, ...rest] = field
+  const adapter = key === "adapters" ? model.adapters[Number(index)] : undefined
+  const by = adapter && adapterPlugins?.get(adapter.id)
+  // by its id: its place among all adapters of the model is written nowhere
+  if (adapter && by !== undefined) {
+    const named = [`its adapter '${adapterName(model.id, adapter)}'`, configPath(rest)]
+    const what = named.filter((part) => part !== "").join(", ")
+    return { path: ["plugins", by], message: `${what}: ${message}` }
+  }
+  return plugin === undefined
     ? { path: [...at, ...field], message }
     : {
-        path: ["plugins", from],
-        message: `${from === plugin ? "its" : "the"} model '${model.id}', ${configPath(field)}: ${message}`,
+        path: ["plugins", plugin],
+        message: `its model '${model.id}', ${configPath(field)}: ${message}`,
       }
 }
 

@@ -232,7 +232,13 @@ it("refuses an adapter without its model, one that is there twice, and wrong fie
   )
   const odd = only("rakit-lora-e", lora("odd", "own", { sources: [{ url: "what:ever" }] }))
   expect(await whyNot(odd, own)).toMatch(
-    /rakit-lora-e.*: the model 'own', adapters\[0\]\.sources\[0\]\.url: this is no source/,
+    /rakit-lora-e.*: its adapter 'own:odd', sources\[0\]\.url: this is no source/,
+  )
+  const many = Array.from({ length: 64 }, (_, at) => lora(`a${at}`, "own"))
+  const whole = only("rakit-lora-g", ...many)
+  expect((await assembled(whole, own)).models[0]?.model.adapters).toHaveLength(64)
+  expect(await whyNot(whole + only("rakit-lora-h", lora("last", "own")), own)).toMatch(
+    /rakit-lora-h.*: with its adapter 'last' the model 'own' has more than 64 adapters/,
   )
 })
 
@@ -244,7 +250,7 @@ it("refuses an adapter for a model that takes none, and one with a model's name,
     "  ./rakit-model-rank/plugin.ts: {}\n  ./rakit-model-colon/plugin.ts: {}\n  ./rakit-lora-f/plugin.ts: {}\n",
   )
   expect(said).toMatch(
-    /rakit-lora-f\/plugin\.ts: the model 'rank', adapters\[0\]: the model 'rank' has the task 'rerank'.*\n.*remove the plugin, which brings the adapter 'f'/,
+    /rakit-lora-f\/plugin\.ts: its adapter 'rank:f': the model 'rank' has the task 'rerank'.*\n.*remove the plugin, which brings the adapter 'f'/,
   )
   expect(said).not.toMatch(/rakit-model-rank\/plugin\.ts: .*takes? /)
   expect(said).toMatch(

@@ -5,7 +5,7 @@ import { adapterName } from "../../core/services/model-entry.ts"
 import { anchorModel, anchorSources } from "../config/anchor.ts"
 import { decodePart, getIn } from "../config/decode.ts"
 import { type ConfigPath, configPath, type Problem } from "../config/problems.ts"
-import { AdapterConfig, ModelConfig } from "../config/schema.ts"
+import { AdapterConfig, ModelConfig, maxAdapters } from "../config/schema.ts"
 import type { NamedPlugin } from "./load-plugins.ts"
 import { type PlacedModel, placeOf } from "./models.ts"
 
@@ -98,7 +98,10 @@ const withAdapter = (placed: PlacedModel, { by, adapter }: PlacedAdapter): Place
   }
 }
 
-/** Attaches each adapter to its model; one without a model, or with a name that is taken, is refused. */
+/**
+ * Attaches each adapter to its model; one without a model, with a name that is taken, or too many
+ * for a model is refused.
+ */
 const attach = (
   models: readonly PlacedModel[],
   adapters: readonly PlacedAdapter[],
@@ -126,7 +129,15 @@ const attach = (
           "remove one of the two.",
         ),
       )
-    } else values[at] = withAdapter(placed, { by, adapter })
+    } else if (placed.model.adapters.length === maxAdapters)
+      problems.push(
+        inPlugin(
+          by,
+          `with its adapter '${adapter.id}' the model '${adapter.model}' has more than ${maxAdapters} adapters`,
+          "remove the plugin, or other adapters of the model.",
+        ),
+      )
+    else values[at] = withAdapter(placed, { by, adapter })
   }
   return { values, problems }
 }

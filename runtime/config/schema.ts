@@ -31,6 +31,9 @@ export const SourceConfig = Schema.Struct({
   }),
 })
 
+/** The most adapters that a model may have, those of plugins among them. */
+export const maxAdapters = 64
+
 export const AdapterConfig = Schema.Struct({
   id: Schema.String.check(
     Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
@@ -95,7 +98,7 @@ export const ModelConfig = Schema.Struct({
   sources: withDefault(Schema.Array(SourceConfig), [], "Tried in order."),
   adapters: withDefault(
     Schema.Array(AdapterConfig).check(
-      Schema.isMaxLength(64, { message: "must hold at most 64 adapters" }),
+      Schema.isMaxLength(maxAdapters, { message: `must hold at most ${maxAdapters} adapters` }),
     ),
     [],
     "LoRAs of a chat or image model, or the vision tower by which a model takes images: of a chat model the adapter with the id vision. The one with the id hearing is a speech model by which a chat model takes sounds.",
