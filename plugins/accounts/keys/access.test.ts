@@ -85,6 +85,12 @@ describe("a key of some models", () => {
     const asked = await api.ask("POST /dashboard/keys", { as: ada, body: { name: "k", models } })
     expect(refusal(asked)).toEqual([400, "invalid_request_error", param])
   })
+
+  it("names no adapter, as it reaches those of its models", async () => {
+    const body = { name: "k", models: ["svc-gt:legal"] }
+    const { json } = await api.ask("POST /dashboard/keys", { as: ada, body })
+    expect(json.message).toBe("models[0]: keys go by the model, not by an adapter: name 'svc-gt'")
+  })
 })
 
 it("lists the scopes that keys may have", async () => {

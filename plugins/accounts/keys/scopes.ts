@@ -23,16 +23,22 @@ export const checkScopes = (
   )
 }
 
-/** Checks the models that a key may use: names that are served. Removes duplicates. */
+/**
+ * Checks the models that a key may use: names that are served, with which their adapters
+ * (`svc-lyt:legal`) go. Removes duplicates.
+ */
 export const checkModels = (
   models: readonly string[],
   served: readonly string[],
 ): Effect.Effect<readonly string[], ApiError> => {
   const wrong = models.findIndex((model) => !served.includes(model))
+  if (wrong < 0) return Effect.succeed([...new Set(models)])
   const param = `models[${wrong}]`
-  return wrong < 0
-    ? Effect.succeed([...new Set(models)])
-    : Effect.fail(apiError("invalid_request_error", `${param}: there is no such model`, { param }))
+  const base = served.find((id) => models[wrong]!.startsWith(`${id}:`))
+  const why = base
+    ? `keys go by the model, not by an adapter: name '${base}'`
+    : "there is no such model"
+  return Effect.fail(apiError("invalid_request_error", `${param}: ${why}`, { param }))
 }
 
 /** Checks when a key expires, in Unix seconds. */
