@@ -24,7 +24,11 @@ describe("file:", () => {
       bytes: weights.length,
     })
     expect(warnings()).toEqual([])
-    expect(await whyNot([{ url: "file:local", sha256: sha256(weights) }])).toMatch(/is a folder/)
+    const folder = [{ url: "file:local", sha256: sha256(weights) }]
+    expect(await whyNot(folder)).toMatch(/is a folder/)
+    expect(await Effect.runPromise(files.verify(folder))).toEqual([
+      `file:local: ${join(dir(), "local")} is a folder: its sha256 can't be checked, leave it out`,
+    ])
     await writeFile(path, tokenizer)
     expect(await whyNot([{ url: "file:local/w.bin", sha256: sha256(weights) }])).toMatch(
       /not the pinned/,

@@ -37,21 +37,25 @@ const check = (path: string, sha256: string, pinned: string): void => {
     throw new SourceFailed(`${path} has sha256 ${sha256}, not the pinned ${pinned}`)
 }
 
+/** What is there, if it may be used; its digest is not checked yet. */
+const findLocal = async ({ cwd }: PullContext, source: LocalSource) => {
+  const path = resolve(cwd, source.path)
+  const found = await statOf(path)
+  if (!found.isFile() && !found.isDirectory())
+    throw new SourceFailed(`${path} is neither a file nor a folder`)
+  if (found.isDirectory() && source.sha256 !== undefined)
+    throw new SourceFailed(`${path} is a folder: its sha256 can't be checked, leave it out`)
+  return { path, found }
+}
+
 /** Checks the digest and returns the absolute path. Fails with `SourceFailed`. */
 export const useLocal = async (
   context: PullContext,
   source: LocalSource,
   signal: AbortSignal,
 ): Promise<StoredPath> => {
-  const path = resolve(context.cwd, source.path)
-  const found = await statOf(path)
-  if (!found.isFile() && !found.isDirectory())
-    throw new SourceFailed(`${path} is neither a file nor a folder`)
-  if (found.isDirectory()) {
-    if (source.sha256 !== undefined)
-      throw new SourceFailed(`${path} is a folder: its sha256 can't be checked, leave it out`)
-    return { path, bytes: await folderBytes(path) }
-  }
+  const { path, found } = await findLocal(context, source)
+  if (found.isDirectory()) return { path, bytes: await folderBytes(path) }
   if (source.sha256 !== undefined)
     check(path, await cachedDigest(fileDigestsDir(context.modelsDir), path, signal), source.sha256)
   return { path, bytes: found.size }
@@ -63,6 +67,6 @@ export const verifyLocal = async (
   source: LocalSource,
   signal: AbortSignal,
 ): Promise<void> => {
-  const { path } = await useLocal(context, { ...source, sha256: undefined }, signal)
+  const { path } = await findLocal(context, source)
   if (source.sha256 !== undefined) check(path, await sha256OfFile(path, signal), source.sha256)
 }
