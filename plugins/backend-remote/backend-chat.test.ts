@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
+import { fakeChatModel } from "../../testing/index.ts"
 import { chat, chatRequest, openRemote } from "./testing/open-remote.ts"
 import {
   begin,
@@ -203,4 +204,21 @@ it("shows no images to an upstream that lacks them", async () => {
   const { error } = await chat(loaded, chatRequest(showing))
   expect(error).toMatchObject({ code: "unsupported_parameter", param: "messages" })
   expect(one.asked.length).toBe(asked)
+})
+
+it("falls back on a model with the adapter that the chain names, and on the model alone", async () => {
+  const adapters = [{ id: "legal", sources: [] }]
+  remote = openRemote(
+    fakeChatModel({
+      entry: { id: "small", adapters },
+      says: ({ adapter }) => [adapter ? `${adapter.id} ${adapter.strength}` : "alone"],
+    }),
+  )
+  for (const [name, said] of [
+    ["small:legal", "legal 1"],
+    ["small", "alone"],
+  ] as const) {
+    const { text, notes } = await chat(await remote.open("chat", { fallback: [name] }))
+    expect([text, notes.at(-1)]).toEqual([said, { served_by: { model: name } }])
+  }
 })

@@ -15,6 +15,7 @@ import type {
   RerankRequest,
   TaskName,
 } from "../../core/ports/model.ts"
+import { adapterName } from "../../core/services/model-entry.ts"
 import { makeChatTask } from "./chat/chat-task.ts"
 import { callableTools, hasMedia } from "./chat/chat-wishes.ts"
 import { makeFallback } from "./fallback.ts"
@@ -65,7 +66,10 @@ const chatCapabilities = ({ upstreams }: Pick<RemoteModel, "upstreams">): readon
   ]
 }
 
-/** The request as a model of the chain takes it; undefined where it can't do all of it. */
+/**
+ * The request as a model of the chain, or one with its adapter (`svc-lyt:legal`), takes it; undefined
+ * where it can't do all of it.
+ */
 const fitChat =
   ({ catalogue }: RemoteServices) =>
   (
@@ -80,8 +84,14 @@ const fitChat =
     ]
     if (needs.some((need) => !capabilities.includes(need))) return undefined
     if (hasMedia(request) && !modalities.includes("image")) return undefined
-    const { maxOutputTokens } = catalogue.served(catalogue.entry(model)!)
-    return { ...request, maxTokens: Math.min(request.maxTokens, maxOutputTokens) }
+    const entry = catalogue.entry(model)!
+    const adapter = entry.adapters.find((own) => adapterName(entry.id, own) === model)
+    const { maxOutputTokens } = catalogue.served(entry)
+    return {
+      ...request,
+      maxTokens: Math.min(request.maxTokens, maxOutputTokens),
+      ...(adapter && { adapter: { id: adapter.id, strength: 1 } }),
+    }
   }
 
 type Opener = (
