@@ -1,4 +1,5 @@
 import type { Encoding } from "tokenizers"
+import { stripped, whiteSpace } from "../tokenizer/python-methods.ts"
 
 /** A text with the offsets, in code points, at which cached prefixes end. */
 export interface MarkedText {
@@ -11,7 +12,7 @@ export interface MarkedText {
  * which a template may trim.
  */
 export const withSigns = (text: string, offsets: readonly number[], sign: string): string => {
-  const end = text.trimEnd().length
+  const end = stripped(text, undefined, { begin: false, end: true }).length
   const places = [...new Set(offsets.map((offset) => Math.min(offset, end)))].sort((a, b) => a - b)
   let from = 0
   let signed = ""
@@ -38,8 +39,8 @@ export const withoutSigns = (
     return characters
   })
   const text = parts.join("")
-  const begun = strips.begin ? text.trimStart() : text
-  const kept = strips.end ? begun.trimEnd() : begun
+  const begun = strips.begin ? stripped(text, whiteSpace, { begin: true, end: false }) : text
+  const kept = strips.end ? stripped(begun, whiteSpace, { begin: false, end: true }) : begun
   const gone = text.length - begun.length
   return { text: kept, cuts: cuts.map((cut) => Math.max(0, cut - gone)) }
 }

@@ -16,6 +16,10 @@ describe("a text is stripped as Python does it", () => {
     ["{{ text.lstrip('😀') }}", "😀😀a😀", "a😀"],
     ["{{ text.strip() }}", " \n a \t", "a"],
     ["{{ text.lstrip() }}", " \n a ", "a "],
+    // white space of Python, which U+FEFF is not
+    ["{{ text | trim }}", "\u3000これは\u2003\x85", "これは"],
+    ["{{ text.strip() }}", "\u3000\x1c\ufeffa\x85", "\ufeffa"],
+    ["{{ text.lstrip() }}|{{ text.rstrip() }}", "\x85a\u2028", "a\u2028|\x85a"],
     ["{{ text.split('|')[0].rstrip('\\n').split('#')[-1].lstrip('\\n') }}", "x#\n\n a\n|y", " a"],
     ["{% macro m(a) %}{{ a.strip('.') }}{% endmacro %}{{ m(text) }}", "..a.", "a"],
     ["{% set t = text.strip('.') if text else '' %}{{ t }}", ".a.", "a"],

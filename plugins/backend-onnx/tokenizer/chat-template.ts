@@ -25,7 +25,7 @@ const ends: Readonly<Record<string, { readonly begin: boolean; readonly end: boo
 
 const stripping =
   (which: (typeof ends)[string]) =>
-  (text: unknown, characters: string | null): string => {
+  (text: unknown, characters?: string | null): string => {
     if (typeof text !== "string") throw new Error("only a text can be stripped")
     return stripped(text, characters ?? undefined, which)
   }
@@ -140,7 +140,7 @@ const withMethods = (node: Node): Node => {
   const method = String(callee.property.value)
   const all = [callee.object, ...args]
   if (methodNames.has(method)) return call(`method.${method}`, all)
-  return Object.hasOwn(ends, method) && args.length === 1 ? call(`str.${method}`, all) : node
+  return Object.hasOwn(ends, method) && args.length <= 1 ? call(`str.${method}`, all) : node
 }
 
 const withFilters = (node: Node): Node => {
@@ -245,7 +245,7 @@ const withKeptSpace = (source: string): string =>
 /**
  * A chat template, rendered as transformers does it, which the library doesn't wholly: it ignores
  * the characters that `strip`, `lstrip` and `rstrip` are given and takes all white space, which
- * changes the indentation of earlier answers (Qwen3, SmolLM3), prints and compares values as
+ * changes the indentation of earlier answers (Qwen3, SmolLM3), prints, compares and strips values as
  * JavaScript does, counts halves of characters, lacks many filters and methods, and knows few
  * directives of `strftime_now`, in the server's language.
  */

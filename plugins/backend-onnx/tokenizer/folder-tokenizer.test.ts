@@ -65,9 +65,9 @@ test("white space goes with the control tokens beside it that strip it", async (
   const strips = (name: string, sides: Partial<Added>) => (own: readonly Added[]) =>
     own.map((token) => (token.content === name ? { ...token, ...sides } : token))
   const template = "u <|im_start|> {{ messages[0].content }} \n <|im_end|> b"
-  const rendered = async (change: (own: readonly Added[]) => readonly Added[]) => {
+  const rendered = async (change: (own: readonly Added[]) => readonly Added[], text = " x ") => {
     const language = { ...withAdded(change), template }
-    return shown(language, await idsOf(language, " x "))
+    return shown(language, await idsOf(language, text))
   }
   const [start, end] = ["<|im_start|>", "<|im_end|>"]
   expect(await rendered((own) => own)).toBe(`u ${start}  x  \n ${end} b`)
@@ -75,4 +75,10 @@ test("white space goes with the control tokens beside it that strip it", async (
   expect(await rendered(strips(start, { rstrip: true }))).toBe(`u ${start}x  \n ${end} b`)
   expect(await rendered(strips(end, { lstrip: true }))).toBe(`u ${start}  x${end} b`)
   expect(await rendered(strips(end, { lstrip: true, rstrip: true }))).toBe(`u ${start}  x${end}b`)
+  // what is white space in the tokenizers library, which U+FEFF is not
+  const text = "\ufeffx\x85"
+  expect(await rendered(strips(start, { rstrip: true }), text)).toBe(
+    `u ${start}${text} \n ${end} b`,
+  )
+  expect(await rendered(strips(end, { lstrip: true }), text)).toBe(`u ${start} \ufeffx${end} b`)
 })

@@ -19,12 +19,19 @@ import {
   numberOf,
 } from "./python-values.ts"
 
-const whiteSpace = " \t\n\r\v\f\u001c\u001d\u001e\u001f\u0085\u00a0"
+/** Unicode's white space; JavaScript's has U+FEFF in place of U+0085. */
+export const whiteSpace =
+  " \t\n\v\f\r\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
-/** A text without these characters at its ends, or at one of them; white space by default. */
+const pythonSpace = `${whiteSpace}\u001c\u001d\u001e\u001f`
+
+/**
+ * A text without these characters at its ends, or at one of them; by default without what is white
+ * space in Python.
+ */
 export const stripped = (
   text: string,
-  characters = whiteSpace,
+  characters = pythonSpace,
   ends: { readonly begin: boolean; readonly end: boolean } = { begin: true, end: true },
 ): string => {
   const those = new Set(characters)
