@@ -50,6 +50,12 @@ describe("a folder is refused with the reason", () => {
       config({ rope_parameters: null, rope_scaling: { rope_type: "longrope", factor: 4 } }),
       /scaled by the 'rope_type' 'longrope', which this backend can't do here/,
     ],
+    [
+      "with an epsilon that no norm can have",
+      "qwen2",
+      config({ rms_norm_eps: -1e-6 }),
+      /config.json: 'rms_norm_eps' is -0.000001, which is less than 0/,
+    ],
     ["with another activation", "qwen2", config({ hidden_act: "gelu" }), /'hidden_act' is 'gelu'/],
     [
       "with layers of another kind",

@@ -21,6 +21,11 @@ const tensor = (name: string, change: Partial<GgufContent["tensors"][number]>): 
   })
 const floats = (count: number, at: number, value: number) =>
   new Uint8Array(Float32Array.from({ length: count }, (_, i) => (i === at ? value : 0.1)).buffer)
+const ones = {
+  dimensions: [8],
+  type: 0,
+  bytes: new Uint8Array(new Float32Array(8).fill(1).buffer),
+}
 const header = (tensors: bigint, entries: bigint) =>
   Buffer.concat([Buffer.from("GGUF"), u32(3), u64(tensors), u64(entries), Buffer.alloc(64)])
 
@@ -98,6 +103,19 @@ describe("a GGUF file is refused with the reason", () => {
       "with absurd sizes",
       metadata({ "llama.embedding_length": 65_536, "llama.context_length": 2 ** 31 - 1 }),
       /asks for|don't fit/,
+    ],
+    [
+      "with an epsilon that no norm can have",
+      metadata({ "llama.attention.layer_norm_rms_epsilon": { f32: -1 } }),
+      /'llama\.attention\.layer_norm_rms_epsilon' is -1, which is less than 0/,
+    ],
+    [
+      "with one of the two factors of long sequences",
+      writeGguf({
+        ...content,
+        tensors: [...content.tensors, { ...ones, name: "rope_factors_short.weight" }],
+      }),
+      /the tensor 'rope_factors_long.weight' is missing/,
     ],
     ["without a tokenizer", without("tokenizer.ggml.model"), /it has no tokenizer/],
     ["without tokens", without("tokenizer.ggml.tokens"), /no 'tokenizer.ggml.tokens'/],

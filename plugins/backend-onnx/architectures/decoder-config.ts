@@ -104,6 +104,12 @@ export const limits = {
   contextTokens: 2 ** 31,
 }
 
+/** Returns the epsilon of the norms; throws `Damaged` for one that a norm can't have. */
+export const epsilonOf = (key: string, value: number): number => {
+  if (value < 0) throw new Damaged(`'${key}' is ${value}, which is less than 0`)
+  return value
+}
+
 /** Returns the configuration; throws `Damaged` for inconsistent sizes. */
 export const checked = (config: DecoderConfig): DecoderConfig => {
   const { heads, kvHeads, headSize, width, windows } = config

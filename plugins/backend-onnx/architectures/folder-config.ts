@@ -17,6 +17,7 @@ import {
   checked,
   type DecoderConfig,
   type Experts,
+  epsilonOf,
   limits,
 } from "./decoder-config.ts"
 import { type AttentionKind, families, familyParts, isNth, kindsByPattern } from "./families.ts"
@@ -255,7 +256,10 @@ export const decoderConfig = (whole: Metadata): DecoderConfig => {
       known.vocabulary === undefined
         ? countIn(json, "vocab_size", 2 ** 24)
         : countOr(json, "vocab_size", 2 ** 24, known.vocabulary),
-    normEpsilon: numberOr(json, "rms_norm_eps", known.normEpsilon ?? 1e-6),
+    normEpsilon: epsilonOf(
+      "rms_norm_eps",
+      numberOr(json, "rms_norm_eps", known.normEpsilon ?? 1e-6),
+    ),
     rotary: Number.isInteger(headSize / 2) ? rotaryIn(json, architecture, kinds, headSize) : [],
     contextTokens: windowIn(json, architecture),
     windows: kinds.map((kind) => (kind === "sliding_attention" ? window : undefined)),

@@ -15,6 +15,7 @@ import {
   checked,
   type DecoderConfig,
   type Experts,
+  epsilonOf,
   limits,
 } from "./decoder-config.ts"
 import { type AttentionKind, families, familyParts, kindsByPattern } from "./families.ts"
@@ -137,6 +138,7 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
   const kinds = kindsIn(metadata, key, architecture, layers)
   const longAfter = longAfterIn(file, key)
   const experts = expertsIn(file, key, architecture, layers)
+  const epsilonKey = key("attention.layer_norm_rms_epsilon")
   return checked({
     ...(longAfter !== undefined && { longAfter }),
     ...(experts && { experts }),
@@ -148,7 +150,7 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
     kvHeads,
     headSize,
     vocabulary: file.tensor("token_embd.weight").rows,
-    normEpsilon: numberIn(metadata, key("attention.layer_norm_rms_epsilon")),
+    normEpsilon: epsilonOf(epsilonKey, numberIn(metadata, epsilonKey)),
     rotary: Number.isInteger(headSize / 2)
       ? rotaryIn(file, key, architecture, kinds, headSize)
       : [],

@@ -23,9 +23,13 @@ const trainedIn = (metadata: Metadata, key: Key): number => {
   )
 }
 
+/** Whether long sequences are rotated in another way; a file of one of its two tensors is damaged. */
+const isLong = (file: GgufFile): boolean =>
+  Object.values(longTensors).some((name) => file.has(name))
+
 /** The same, where long sequences are rotated in another way. */
 export const longAfterIn = (file: GgufFile, key: Key): number | undefined =>
-  file.has(longTensors.long) ? trainedIn(file.header.metadata, key) : undefined
+  isLong(file) ? trainedIn(file.header.metadata, key) : undefined
 
 const scalingType = "rope.scaling.type"
 
@@ -73,7 +77,7 @@ const wholeRotary = (
   const plain = rotationsOf(base, dimensions)
   const by = (name: string, rotations = plain) =>
     slowedBy(rotations, vectorOf(file, name, plain.length), name)
-  if (file.has(longTensors.long))
+  if (isLong(file))
     return {
       rotations: by(longTensors.short),
       longRotations: by(longTensors.long),
