@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { expect, test } from "vitest"
+import { describe, expect, test } from "vitest"
 import { chatPrompt } from "../chat-format/chat-prompt.ts"
 import { fixtureFolder } from "../testing/fixtures.ts"
 import { folderLanguage } from "./folder-language.ts"
@@ -59,6 +59,35 @@ test("another token that the model has no row for is refused", () => {
   expect(() => withAdded((own) => [...own, { ...image, special: false }])).toThrow(
     /its token 320 is not in the embedding table of 320/,
   )
+})
+
+describe("a special token that is in the vocabulary of texts", () => {
+  const { vocab } = (
+    JSON.parse(readFileSync(join(fixtureFolder("qwen2"), "tokenizer.json"), "utf8")) as {
+      readonly model: { readonly vocab: Readonly<Record<string, number>> }
+    }
+  ).model
+  const special = (content: string) => {
+    const flags = { single_word: false, rstrip: false, normalized: false }
+    const token = { ...image, ...flags, id: vocab[content]!, content }
+    return { ...withAdded((own) => [...own, token]), template: "{{ messages[0].content }}" }
+  }
+
+  test("is not made by merges, of which it is a part or the result", async () => {
+    const language = special("the")
+    const ids = await idsOf(language, "all the answers")
+    expect(shown(language, ids)).toBe("all the answers")
+    expect(ids).not.toContain(vocab.the)
+    expect(language.controlTokens).toHaveProperty("the", vocab.the)
+  })
+
+  test("is text where it is a letter, as the one that some models pad with", async () => {
+    const language = special("!")
+    expect(language.vocabulary.isControl(vocab["!"]!)).toBe(false)
+    expect(await idsOf(language, "no! !")).toEqual(
+      ["no", "!", "Ġ", "!"].flatMap((token) => vocab[token] ?? [...token].map((one) => vocab[one])),
+    )
+  })
 })
 
 test("white space goes with the control tokens beside it that strip it", async () => {

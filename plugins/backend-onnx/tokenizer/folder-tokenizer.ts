@@ -1,7 +1,7 @@
 import type { Json } from "../../../core/json.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import { fromByteLevel } from "./byte-level.ts"
-import { pieceBytes, spaceMark } from "./pieces.ts"
+import { isLetter, isShown, pieceBytes, spaceMark } from "./pieces.ts"
 import type { ChatLanguage } from "./vocabulary.ts"
 
 export type FolderTokenizer = Pick<
@@ -38,9 +38,14 @@ interface AddedToken {
   readonly rstrip: boolean
 }
 
-const addedTokens = (value: Json | undefined): readonly AddedToken[] => {
-  if (!Array.isArray(value)) return []
-  return value.map((item) => {
+/** The added tokens as the file has them, but for letters, which are text. */
+const addedItems = (value: Json | undefined): readonly Json[] =>
+  (Array.isArray(value) ? (value as readonly Json[]) : []).map((item) =>
+    isObject(item) && isLetter(String(item.content)) ? { ...item, special: false } : item,
+  )
+
+const addedTokens = (items: readonly Json[]): readonly AddedToken[] =>
+  items.map((item) => {
     const { id, content, special, lstrip, rstrip } = isObject(item) ? item : {}
     if (typeof id !== "number" || typeof content !== "string")
       throw new Damaged("an entry of 'added_tokens' is not one")
@@ -52,7 +57,16 @@ const addedTokens = (value: Json | undefined): readonly AddedToken[] => {
       rstrip: rstrip === true,
     }
   })
-}
+
+const mergesIn = (merges: Json | undefined, hidden: ReadonlySet<string>): Json | undefined =>
+  Array.isArray(merges)
+    ? (merges as readonly Json[]).filter((merge) => {
+        const [left, right] = Array.isArray(merge)
+          ? (merge as readonly string[])
+          : String(merge).split(" ")
+        return isShown(hidden, left!, right!)
+      })
+    : merges
 
 /** BPE and WordPiece list ids by token; Unigram lists pairs of a token and its score. */
 const vocabIn = (model: Objects): readonly (readonly [string, number])[] => {
@@ -79,6 +93,7 @@ const withVocab = (
   isObject(model.vocab)
     ? {
         ...model,
+        ...(model.merges !== undefined && { merges: mergesIn(model.merges, without)! }),
         vocab: Object.fromEntries([
           ...Object.entries(model.vocab).filter(([token]) => !without.has(token)),
           ...added.map(({ content, id }) => [content, id] as const),
@@ -144,7 +159,8 @@ const spellingOf = (json: Objects, model: Objects): ((token: string) => Buffer) 
 export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer => {
   const model = json.model
   if (!isObject(model)) throw new Damaged("it has no 'model'")
-  const listed = addedTokens(json.added_tokens)
+  const items = addedItems(json.added_tokens)
+  const listed = addedTokens(items)
   // text models of Gemma 3 list a token of images, for which they have no row
   const isRowless = ({ id, special }: AddedToken) => special && id >= size
   const added = listed.filter((token) => !isRowless(token))
@@ -179,10 +195,7 @@ export const readTokenizerJson = (json: Objects, size: number): FolderTokenizer 
     truncation: null,
     padding: null,
     post_processor: null,
-    added_tokens: (Array.isArray(json.added_tokens)
-      ? (json.added_tokens as readonly Json[])
-      : []
-    ).filter((item) => !(isObject(item) && item.special === true)),
+    added_tokens: items.filter((item) => !(isObject(item) && item.special === true)),
     model: withVocab(
       model,
       hidden,

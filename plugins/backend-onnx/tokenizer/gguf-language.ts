@@ -2,7 +2,7 @@ import type { Json } from "../../../core/json.ts"
 import { countIn, type Metadata, numbersIn, textIn, textsIn } from "../weights/gguf-metadata.ts"
 import { Damaged, Unsupported } from "../weights/model-file-error.ts"
 import { type GgufVocabulary, ggufVocabulary } from "./gguf-vocabulary.ts"
-import { mergesOf, spaceMark } from "./pieces.ts"
+import { isShown, mergesOf, spaceMark } from "./pieces.ts"
 import { preTokenization } from "./pre-tokenizers.ts"
 import { bytePairTokenizer } from "./tokenizer-json.ts"
 import { advisedBy, type ChatLanguage, endsByName } from "./vocabulary.ts"
@@ -31,9 +31,12 @@ const byteLevel = (metadata: Metadata, vocabulary: GgufVocabulary): Json => {
   const { preTokenizer, normalizer, ignoreMerges } = preTokenization(
     metadata.has(key("pre")) ? textIn(metadata, key("pre")) : "default",
   )
+  const hidden = new Set(vocabulary.tokens.filter((_, id) => vocabulary.isControl(id)))
   return bytePairTokenizer({
     vocab: idsByToken(vocabulary, vocabulary.plain),
-    merges: textsIn(metadata, key("merges")).map(mergePair),
+    merges: textsIn(metadata, key("merges"))
+      .map(mergePair)
+      .filter(([left, right]) => isShown(hidden, left, right)),
     added: vocabulary.plain
       .filter(vocabulary.isUserDefined)
       .map((id) => [vocabulary.tokens[id]!, id]),

@@ -1,7 +1,7 @@
 import { type Metadata, numbersIn, textsIn } from "../weights/gguf-metadata.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import { fromByteLevel } from "./byte-level.ts"
-import { pieceBytes } from "./pieces.ts"
+import { isLetter, pieceBytes } from "./pieces.ts"
 import type { Vocabulary } from "./vocabulary.ts"
 
 /** Values of `tokenizer.ggml.token_type`. */
@@ -45,7 +45,8 @@ export const ggufVocabulary = (
   const types = numbersIn(metadata, "tokenizer.ggml.token_type")
   if (types.length !== tokens.length)
     throw new Damaged(`it has ${types.length} token types for ${tokens.length} tokens`)
-  const isControl = (id: number) => types[id] === kinds.control || types[id] === kinds.unknown
+  const isControl = (id: number) =>
+    (types[id] === kinds.control || types[id] === kinds.unknown) && !isLetter(tokens[id]!)
   const isUserDefined = (id: number) => types[id] === kinds.userDefined
   const isUnused = (id: number) => types[id] === kinds.unused
   const none = Buffer.alloc(0)

@@ -58,6 +58,21 @@ const template = {
   "tokenizer.ggml.eos_token_id": 2,
 }
 
+test("control tokens of a GGUF file that merges know are made by none, and letters are text", async () => {
+  const own = byteLevelMetadata(fixtureFolder("qwen2"), "qwen2")
+  const tokens = own["tokenizer.ggml.tokens"] as readonly string[]
+  const types = (own["tokenizer.ggml.token_type"] as readonly number[]).map((type, id) =>
+    ["the", "!"].includes(tokens[id]!) ? 3 : type,
+  )
+  const changed = { ...own, ...template, "tokenizer.ggml.token_type": types }
+  const language = ggufLanguage(metadataOf(changed), 416)
+  expect(language.controlTokens).toHaveProperty("the")
+  expect(language.controlTokens).not.toHaveProperty("!")
+  const ids = await idsOf(language, "all the answers!")
+  expect(ids).not.toContain(tokens.indexOf("the"))
+  expect(textOf(language, ids)).toBe("all the answers!")
+})
+
 describe("the same from the metadata of a GGUF file", () => {
   test.each([
     ["llama", "smollm"],

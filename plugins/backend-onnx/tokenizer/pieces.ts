@@ -4,6 +4,16 @@
  */
 export const spaceMark = "\u2581"
 
+/**
+ * Whether a token is a letter: some models list `!` as special, to pad with it, and it is in texts
+ * all the same.
+ */
+export const isLetter = (token: string): boolean => /^[!-~]$/.test(token)
+
+/** Whether neither a merge's parts nor its result are hidden: the library refuses others. */
+export const isShown = (hidden: ReadonlySet<string>, left: string, right: string): boolean =>
+  !hidden.has(left) && !hidden.has(right) && !hidden.has(left + right)
+
 const byteToken = /^<0x([0-9A-F]{2})>$/
 
 /** Returns the bytes of a piece. */
