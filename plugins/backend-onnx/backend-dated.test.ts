@@ -13,11 +13,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const noted = async (path: string) => {
+const noted = async (path: string, maxTokens = 1) => {
   const facts: Record<string, unknown> = {}
   const model = await fixture.open("chat", path)
   const note = (more: object) => void Object.assign(facts, more)
-  await answer(model, chatRequest("Halo", { maxTokens: 1 }), context({ note } as never))
+  await answer(model, chatRequest("Halo", { maxTokens }), context({ note } as never))
   return facts
 }
 
@@ -33,4 +33,12 @@ test("the evidence names the day where the template writes it into the prompt", 
 test("the evidence names the processor and the kernels that it runs", async () => {
   const { cpu } = await noted(fixtureFolder("smollm3"))
   expect(cpu).toBe(`${cpus()[0]?.model ?? "unknown"}, ${kernelsName() ?? "onnxruntime"}`)
+})
+
+test("the evidence has the tokens that an answer may have, within the window", async () => {
+  const path = fixtureFolder("smollm3")
+  expect(await noted(path, 3)).toMatchObject({ max_tokens: 3 })
+  const within = (await noted(path, 1_000_000)).max_tokens as number
+  expect(within).toBeGreaterThan(3)
+  expect(within).toBeLessThan(1_000_000)
 })

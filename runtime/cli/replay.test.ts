@@ -23,11 +23,24 @@ it.each([
   ["another entry and answer", { config: "d", answer: "b" }, 1, ["config"]],
   ["another request", { request: "q", answer: "b" }, 2, ["request"]],
   ["media that a receipt of before doesn't name", { media: "p" }, 0, []],
+  ["a limit of tokens that a receipt of before doesn't name", { max_tokens: 9 }, 0, []],
   ["other files of the model", { model: "n" }, 2, ["model"]],
   ["another day in the prompt", { date: "2026-01-02", answer: "b" }, 2, ["date"]],
   ["a model whose answers can't be repeated", { model: null }, 2, ["model"]],
 ])("%s", (_, change, code, differences) => {
   expect(compared(then, { ...then, ...change })).toMatchObject({ code, differences })
+})
+
+it("says that an answer may have fewer tokens by the server's settings", () => {
+  const limited = { ...then, max_tokens: 2_048 }
+  expect(compared(limited, { ...limited, max_tokens: 421, answer: "b" })).toEqual({
+    code: 1,
+    lines: [
+      "the most tokens of an answer, by the request, or the server's settings: 2048 then, 421 now",
+      "different",
+    ],
+    differences: ["max_tokens"],
+  })
 })
 
 it("compares no answers about other images, nor about other frames of a video", () => {

@@ -156,6 +156,7 @@ const names: Readonly<Record<string, string>> = {
   media: "the images, sounds or frames of videos that the model got",
   model: "the model's files, their precision or the graph",
   config: "the model's entry in the config file",
+  max_tokens: "the most tokens of an answer, by the request, or the server's settings",
   date: "the day, which the prompt names",
   version: "the server's version",
   cpu: "the CPU",
@@ -179,11 +180,13 @@ const visible = (text: string): string =>
     return `\\u{${digits}}`
   })
 
+/** What receipts of before don't name. */
+const newer: readonly string[] = ["media", "max_tokens"]
+
 /** Compares what the receipt has with what was found now. */
 export const compared = (evidence: Fields, now: Fields): Report => {
   const differences = Object.keys(names).filter(
-    // receipts of before name no media
-    (key) => evidence[key] !== now[key] && (key !== "media" || evidence.media !== undefined),
+    (key) => evidence[key] !== now[key] && !(newer.includes(key) && evidence[key] === undefined),
   )
   const lines = differences.map(
     (key) => `${names[key]}: ${showing(evidence[key])} then, ${showing(now[key])} now`,

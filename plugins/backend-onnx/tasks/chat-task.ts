@@ -75,10 +75,12 @@ const dayOf = (nowMs: number): string => {
 
 const computedFrom = (
   info: DecoderInfo,
-  adapter: ChatRequest["adapter"],
+  { seed, maxTokens, adapter }: GenerateRequest,
   media: ReadMedia | undefined,
   clock: Clock,
 ) => ({
+  seed,
+  max_tokens: maxTokens,
   model: digestFor(info, adapter, media?.digest),
   cpu: cpu(),
   ...(info.isDated && { date: dayOf(clock.nowMs()) }),
@@ -261,7 +263,7 @@ export const makeChatTask = (deps: ChatTaskDeps): Task<ChatRequest, ChatEvent> =
       answer,
       maxTokens,
     )
-    context.note?.({ seed: job.seed, ...computedFrom(engine.info, request.adapter, media, clock) })
+    context.note?.(computedFrom(engine.info, job, media, clock))
     const runWith = (embedded?: readonly Float32Array[]) =>
       engine.run(
         embedded ? { ...job, embedded, ...(media?.grids && { grids: media.grids }) } : job,
