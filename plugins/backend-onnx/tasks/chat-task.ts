@@ -56,7 +56,6 @@ export interface ChatTaskDeps {
   readonly log: Log
 }
 
-/** CPUs round differently. */
 // breakpoints of shorter prefixes are ignored
 const leastPrefixTokens = 101
 // each breakpoint costs a walk through the prefix cache
