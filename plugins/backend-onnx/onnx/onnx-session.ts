@@ -8,14 +8,13 @@ export interface Port {
   readonly shape: readonly (number | string)[]
 }
 
+type Tensors = Readonly<Record<string, Tensor>>
+
 export interface Session {
   readonly inputs: readonly Port[]
   readonly outputs: readonly Port[]
   /** `fetches`: tensors that outputs are written to, of their exact shapes; null: new ones. */
-  run(
-    feeds: Readonly<Record<string, Tensor>>,
-    fetches?: Readonly<Record<string, Tensor | null>>,
-  ): Promise<Readonly<Record<string, Tensor>>>
+  run(feeds: Tensors, fetches?: Readonly<Record<string, Tensor | null>>): Promise<Tensors>
   release(): Promise<void>
 }
 
@@ -70,15 +69,24 @@ export type OpenSession = (
   options?: SessionOptions,
 ) => Promise<Session>
 
+/** The binding's own copies of outputs that were given memory are empty where native kernels are. */
+const withGiven = (made: Tensors, fetches: Readonly<Record<string, Tensor | null>>): Tensors => {
+  const outputs: Record<string, Tensor> = { ...made }
+  for (const [name, tensor] of Object.entries(fetches)) if (tensor) outputs[name] = tensor
+  return outputs
+}
+
 const openOnCpu: OpenSession = async (path, threads, options = {}) => {
   const session = await guarded(guard, () => create(path, threads, options))
   return {
     inputs: portsOf(session.inputMetadata),
     outputs: portsOf(session.outputMetadata),
-    run: (feeds, fetches) =>
-      guarded(guard, () => (fetches ? session.run(feeds, fetches) : session.run(feeds))) as Promise<
-        Readonly<Record<string, Tensor>>
-      >,
+    run: async (feeds, fetches) => {
+      const made = await guarded(guard, () =>
+        fetches ? session.run(feeds, fetches) : session.run(feeds),
+      )
+      return withGiven(made as Tensors, fetches ?? {})
+    },
     release: () => guarded(guard, () => session.release()),
   }
 }

@@ -43,6 +43,16 @@ test("the last bank waits alone where it is larger, up to 32 MB", () => {
   expect(keeps(memory, huge)).toEqual([false, true])
 })
 
+test("what goes is memory of the system again at once, without a collection", () => {
+  const memory = new KvMemory(true)
+  const arrays = Array.from({ length: 12 }, () => memory.take(2 ** 20)) // 2 MB each
+  const before = process.memoryUsage().arrayBuffers
+  memory.giveBack(arrays.slice(0, 4))
+  memory.giveBack(arrays.slice(4))
+  expect(before - process.memoryUsage().arrayBuffers).toBeGreaterThan(7 * 2 ** 20)
+  expect(arrays.map(({ length }) => length > 0)).toEqual(arrays.map((_, at) => at >= 4))
+})
+
 test("a full collection frees what waits", async () => {
   const memory = new KvMemory(true)
   const length = 4_096

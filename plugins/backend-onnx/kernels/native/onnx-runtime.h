@@ -10,6 +10,7 @@ namespace rakit {
 struct OrtApi;
 struct OrtKernelContext;
 struct OrtKernelInfo;
+struct OrtMemoryInfo;
 struct OrtStatus;
 struct OrtTensorInfo;
 struct OrtValue;
@@ -22,6 +23,8 @@ struct OrtApiBase {
 };
 
 enum ElementType : int { kFloat = 1, kUint8 = 2, kUint16 = 4, kInt64 = 7, kFloat16 = 10, kAnyType = 0 };
+enum AllocatorType : int { kDeviceAllocator = 0 };
+enum MemoryType : int { kDefaultMemory = 0 };
 enum ErrorCode : int { kFail = 1, kInvalidArgument = 2 };
 
 // Places in the table, and what stands there.
@@ -35,15 +38,23 @@ using CreateSession = Entry<7, OrtStatus* (*)(const void* env, const char* path,
                                               const OrtOptions*, void** session)>;
 using CreateSessionFromArray = Entry<8, OrtStatus* (*)(const void* env, const void* bytes, size_t,
                                                        const OrtOptions*, void** session)>;
+using Run = Entry<9, OrtStatus* (*)(void* session, const void* options, const char* const* input_names,
+                                   const OrtValue* const* inputs, size_t input_count,
+                                   const char* const* output_names, size_t output_count,
+                                   OrtValue** outputs)>;
 using CreateDomain = Entry<26, OrtStatus* (*)(const char* name, OrtDomain**)>;
 using AddToDomain = Entry<27, OrtStatus* (*)(OrtDomain*, const struct OrtCustomOp*)>;
 using AddDomain = Entry<28, OrtStatus* (*)(OrtOptions*, OrtDomain*)>;
+using CreateTensorWithData = Entry<49, OrtStatus* (*)(const OrtMemoryInfo*, void* data, size_t bytes,
+                                                     const int64_t* shape, size_t count, int type,
+                                                     OrtValue**)>;
 using TensorData = Entry<51, OrtStatus* (*)(OrtValue*, void** data)>;
 using TensorElementType = Entry<60, OrtStatus* (*)(const OrtTensorInfo*, int* type)>;
 using DimensionCount = Entry<61, OrtStatus* (*)(const OrtTensorInfo*, size_t*)>;
 using Dimensions = Entry<62, OrtStatus* (*)(const OrtTensorInfo*, int64_t*, size_t count)>;
 using ElementCount = Entry<64, OrtStatus* (*)(const OrtTensorInfo*, size_t*)>;
 using TensorInfo = Entry<65, OrtStatus* (*)(const OrtValue*, OrtTensorInfo**)>;
+using CreateCpuMemory = Entry<69, OrtStatus* (*)(int allocator, int type, OrtMemoryInfo**)>;
 using FloatAttribute = Entry<85, OrtStatus* (*)(const OrtKernelInfo*, const char*, float*)>;
 using IntAttribute = Entry<86, OrtStatus* (*)(const OrtKernelInfo*, const char*, int64_t*)>;
 using InputCount = Entry<88, OrtStatus* (*)(const OrtKernelContext*, size_t*)>;
@@ -52,6 +63,7 @@ using Input = Entry<90, OrtStatus* (*)(const OrtKernelContext*, size_t, const Or
 using Output = Entry<91, OrtStatus* (*)(OrtKernelContext*, size_t, const int64_t* shape,
                                         size_t count, OrtValue**)>;
 using ReleaseStatus = Entry<93, void (*)(OrtStatus*)>;
+using ReleaseValue = Entry<96, void (*)(OrtValue*)>;
 using ReleaseTensorInfo = Entry<99, void (*)(OrtTensorInfo*)>;
 using ParallelFor = Entry<274, OrtStatus* (*)(const OrtKernelContext*, void (*)(void*, size_t),
                                               size_t total, size_t batches, void* data)>;
