@@ -254,6 +254,7 @@ export const makeModelMetrics = (
     return (context: ModelContext) => watchRequest(context, labelsOf[context.priority])
   }
   const watchRequest = (context: ModelContext, of: Labels) => {
+    const { model_name, priority } = of
     let count: ReturnType<typeof usage.begin> | undefined
     const listener: RequestListener = {
       moved: (from, to) => {
@@ -264,11 +265,7 @@ export const makeModelMetrics = (
       ended: (request) => {
         if (count) usage.end(count)
         for (const finished_reason of request.reasons)
-          meters.ended.add(1, {
-            model_name: of.model_name,
-            priority: of.priority,
-            finished_reason,
-          })
+          meters.ended.add(1, { model_name, priority, finished_reason })
         observeTimes(meters, of, request)
       },
     }

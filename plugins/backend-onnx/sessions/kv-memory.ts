@@ -50,12 +50,9 @@ export class KvMemory {
     const kept = this.waiting.flatMap((array) => array.deref() ?? [])
     kept.push(...arrays)
     let bytes = bytesOf(kept)
-    const dropped: KvNumbers[] = []
-    while (bytes > most) {
-      dropped.push(kept.shift()!)
-      bytes -= dropped.at(-1)!.byteLength
-    }
-    free(dropped)
+    let dropped = 0
+    while (bytes > most) bytes -= kept[dropped++]!.byteLength
+    free(kept.splice(0, dropped))
     this.waiting = kept.map((array) => new WeakRef(array))
   }
 }

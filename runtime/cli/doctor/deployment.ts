@@ -141,18 +141,19 @@ const oneModel = (deployment: AssembledDeployment, entry: ModelEntry, known: boo
     const all = filesOf(entry)
     const found = yield* Effect.forEach(all, ({ sources }) => deployment.modelFiles.find(sources))
     const here = found.filter((file) => file !== undefined)
+    const absent = all.filter((_, at) => found[at] === undefined)
     // first: a pull would stop at those that nothing pulls
-    for (const files of all) {
+    for (const files of absent) {
       const trouble = yield* localTrouble(deployment, files)
       if (trouble !== undefined) {
         const fix = "put the model's file there, or name another source."
         return { files: here, finding: problem(`model ${files.id}`, trouble, fix) }
       }
     }
-    const absent = all.find((_, at) => found[at] === undefined)
-    if (absent) {
+    const [first] = absent
+    if (first) {
       const fix = `rakit models pull ${entry.id} -c ${deployment.config.file}; the first start does it, too.`
-      const finding = warning(`model ${absent.id}`, "its files are not here", fix)
+      const finding = warning(`model ${first.id}`, "its files are not here", fix)
       return { files: here, finding }
     }
     const trouble = known ? undefined : yield* modelTrouble(deployment, entry)
