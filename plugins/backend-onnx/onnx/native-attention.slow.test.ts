@@ -13,7 +13,7 @@ import { Tensor } from "./runtime.ts"
 const folder = mkdtempSync(join(tmpdir(), "rakit-native-attention-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const [rows, steps, kvHeads, capacity, positions] = [2, 3, 2, 80, 200]
+const [rows, chunk, kvHeads, capacity, positions] = [2, 3, 2, 80, 200]
 const pastLengths = [70, 5]
 /** The first sequence is the bank's second row, and the other way round. */
 const pastRows = [1, 0]
@@ -91,10 +91,15 @@ const open = async (of: Case, parts: readonly number[]): Promise<Session> => {
 
 const columnsOf = ({ heads, headSize }: Case) => (heads + 2 * kvHeads) * headSize
 
-const run = async (of: Case, parts: readonly number[]) => {
+const run = async (of: Case, parts: readonly number[], steps = chunk) => {
   const session = await open(of, parts)
   const all = columnsOf(of)
-  const products = noise(1, rows * steps * all)
+  const ofAll = noise(1, rows * chunk * all)
+  // the first tokens of each sequence's chunk
+  const products = Float32Array.from({ length: rows * steps * all }, (_, i) => {
+    const [row, at] = [Math.floor(i / (steps * all)), i % (steps * all)]
+    return ofAll[row * chunk * all + at]!
+  })
   const bank = halves(noise(2, 2 * rows * kvHeads * capacity * of.headSize))
   const longs = (values: readonly number[], shape: readonly number[]) =>
     new Tensor("int64", BigInt64Array.from(values, BigInt), shape)
@@ -150,7 +155,7 @@ type Result = Awaited<ReturnType<typeof run>>
 /** New keys and values of a token, by the definitions. */
 const freshOf = (of: Case, { products }: Result, row: number, step: number, kv: number) => {
   const { heads, headSize } = of
-  const at = (row * steps + step) * columnsOf(of)
+  const at = (row * chunk + step) * columnsOf(of)
   const head = (index: number) => [
     ...products.slice(at + index * headSize, at + (index + 1) * headSize),
   ]
@@ -188,7 +193,8 @@ const attendedOf = (of: Case, result: Result, row: number, step: number, head: n
   )
 }
 
-// as many queries share a head of keys in each of the three steps as there are heads for it
+// as many queries share a head of keys in each of the three steps as there are heads for it; with more
+// than 16 of them keys are packed
 const cases: readonly Case[] = [
   { heads: 4, headSize: 64, rotated: 64, headNorms: false },
   { heads: 4, headSize: 64, rotated: 64, headNorms: true, window: 20 },
@@ -210,13 +216,13 @@ describe.skipIf(!kernelsVersion()).each(cases)("native attention of %o", (of) =>
     const fresh = valuesOf(result.found.fresh)
     const bound = 4e-3
     for (let row = 0; row < rows; row++)
-      for (let step = 0; step < steps; step++) {
-        const token = row * steps + step
+      for (let step = 0; step < chunk; step++) {
+        const token = row * chunk + step
         for (let kv = 0; kv < kvHeads; kv++) {
           const wanted = freshOf(of, result, row, step, kv)
           for (const [kind, values] of [wanted.keys, wanted.values].entries())
             for (const [i, value] of values.entries()) {
-              const at = (kind * rows * steps + token) * kvWidth + kv * of.headSize + i
+              const at = (kind * rows * chunk + token) * kvWidth + kv * of.headSize + i
               expect(Math.abs(fresh[at]! - value)).toBeLessThan(bound)
             }
         }
@@ -236,6 +242,17 @@ describe.skipIf(!kernelsVersion()).each(cases)("native attention of %o", (of) =>
       [all - 2 * kvWidth, 2 * kvWidth],
     ])
       expect((await run(of, parts)).found).toEqual(found)
+  })
+
+  test("has the same bits for a token alone as for the first of a chunk", async () => {
+    const [first, ofChunk] = [await run(of, [all], 1), await run(of, [all])]
+    const width = of.heads * of.headSize
+    for (let row = 0; row < rows; row++) {
+      const inChunk = row * chunk * width
+      expect(first.found.attended.slice(row * width, (row + 1) * width)).toEqual(
+        ofChunk.found.attended.slice(inChunk, inChunk + width),
+      )
+    }
   })
 
   test("refuses products whose columns are not those of heads", async () => {

@@ -33,13 +33,15 @@ inline void store_some(float* to, Floats values, size_t count) {
   memcpy(to, &values, (count < kLanes ? count : kLanes) * sizeof(float));
 }
 
-template <typename Fold>
-inline float fold(Floats values, Fold fold) {
-  float lanes[kLanes];
-  store(lanes, values);
-  for (size_t half = kLanes / 2; half; half /= 2)
-    for (size_t i = 0; i < half; i++) lanes[i] = fold(lanes[i], lanes[i + half]);
-  return lanes[0];
+// Combines all lanes into one: halves, quarters and so on, each with the one behind it.
+template <typename Fold, size_t Half = kLanes / 2>
+inline float fold(Floats values, Fold combine) {
+  if constexpr (Half == 0) return values[0];
+  else {
+    Ints behind;
+    for (size_t i = 0; i < kLanes; i++) behind[i] = static_cast<int32_t>((i + Half) % kLanes);
+    return fold<Fold, Half / 2>(combine(values, __builtin_shuffle(values, behind)), combine);
+  }
 }
 
 constexpr float kLog2E = 1.44269504f;

@@ -15,7 +15,7 @@ inline float inverse_root_mean_square(const float* row, size_t size, float epsil
     const Floats values = load_padded(row + i, size - i);
     squares += values * values;
   }
-  const float sum = fold(squares, [](float a, float b) { return a + b; });
+  const float sum = fold(squares, [](Floats a, Floats b) { return a + b; });
   return 1 / std::sqrt(sum / static_cast<float>(size) + epsilon);
 }
 
