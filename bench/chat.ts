@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { parseArgs } from "node:util"
+import { addon } from "../plugins/backend-onnx/kernels/addon.ts"
 import type { EngineSpec } from "../plugins/backend-onnx/worker/protocol.ts"
 import { measureAnswers, measurePrice } from "./chat/determinism.ts"
 import { type EngineProcess, openLlamaCpp, openRakit } from "./chat/engine-process.ts"
@@ -157,7 +158,7 @@ const speedTables = (results: Speeds): readonly Table[] => {
 const run = async (): Promise<Report> => {
   const machine = [
     `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.version}; load ${loadavg()[0]!.toFixed(1)} before the first round`,
-    `model ${basename(model)}; ${threads} threads; code: ${codeInWords}; ${rounds} rounds`,
+    `model ${basename(model)}; ${threads} threads; code: ${codeInWords}; native kernels: ${addon?.instructions || "none"}; ${rounds} rounds`,
   ]
   const tables: Table[] = []
   let [byStreams, byContext]: [Report["byStreams"], Report["byContext"]] = [[], []]
