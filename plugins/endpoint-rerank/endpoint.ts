@@ -5,6 +5,8 @@ import { type Call, defineEndpoint, megabyte, type Plan } from "../../core/ports
 import type { RerankEvent, RerankRequest } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Ids } from "../../core/services/ids.ts"
+import type { ModelEntry } from "../../core/services/model-entry.ts"
+import { evidenceOf } from "./evidence.ts"
 import { RerankBody, RerankReply } from "./schema.ts"
 
 export interface RerankEndpointDeps {
@@ -72,13 +74,15 @@ const checkFields = ({ rank_fields }: RerankBody): Effect.Effect<void, ApiError>
 const answerOf = Effect.fnUntraced(function* (
   deps: RerankEndpointDeps,
   call: Call<RerankBody>,
-  model: string,
+  entry: ModelEntry,
   run: Stream.Stream<RerankEvent, ApiError>,
 ) {
   const events = yield* Stream.runCollect(run)
   if (new Set(events.map((event) => event.index)).size !== call.body.documents.length)
     return yield* apiError("backend_error", "The model did not score every document.")
-  return { status: 200, json: toReply(deps, call, model, events) }
+  const json = toReply(deps, call, entry.id, events)
+  call.context.note?.(evidenceOf(call.body, entry, json.results))
+  return { status: 200, json }
 })
 
 const plan = Effect.fnUntracedEager(function* (
@@ -90,7 +94,7 @@ const plan = Effect.fnUntracedEager(function* (
   const { task } = yield* deps.catalogue.open("rerank", entry.id)
   yield* checkFields(body)
   const { bound, run } = yield* task.plan(toRequest(body), context)
-  return { bound: { [entry.id]: bound }, run: answerOf(deps, call, entry.id, run) }
+  return { bound: { [entry.id]: bound }, run: answerOf(deps, call, entry, run) }
 })
 
 export const makeRerankEndpoint = (deps: RerankEndpointDeps) =>

@@ -45,6 +45,8 @@ export interface EncoderInfo {
   readonly name: string
   /** Digest of the weights. */
   readonly digest: string
+  /** Digest of files, precision and graph; absent where a device computes. */
+  readonly modelDigest?: string
   readonly prompts: Prompts
   /** A vector of the embedding space for each text, or `[logit]` of a classifier for each pair. */
   readonly output: "vector" | "score"

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { cachedGraph, digestOf, graphFile, knownIn } from "../onnx/graph-cache.ts"
 import { openSession } from "../onnx/onnx-session.ts"
 import { loadEncoderTokenizer } from "../tokenizer/encoder-tokenizer.ts"
@@ -149,6 +149,7 @@ export const openEncoderEngine: EngineOpener<
       name: config.name,
       prompts: scores ? pairPromptsIn(spec.path) : promptsIn(spec.path),
       digest: readFileSync(join(folder, digestFile), "utf8"),
+      ...(!spec.device && { modelDigest: basename(folder) }),
       output: head.type,
       width: head.type === "vector" ? head.width : 1,
       map: mapVersion(head.type === "vector" && head.isMatryoshka),

@@ -24,6 +24,7 @@ import type { Engine } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { dividedItems, type PlacedText } from "./embed-items.ts"
 import { type EncoderPool, makeStageTimes, merged } from "./encoder-pool.ts"
+import { cpu, digestFor } from "./evidence.ts"
 import { type ItemPart, itemPart, type ReadItem, windowParts } from "./item-parts.ts"
 import { microBatched } from "./micro-batch.ts"
 
@@ -172,6 +173,9 @@ export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEven
       runs.push(vision.run({ images }, { ...options, translate: translator(own.map(itemPart)) }))
       read.push(...own)
     }
+    const files = { digest: encoderPool.info.modelDigest, adapterDigests: {} }
+    const tower = items.images.length > 0 ? vision?.info.digest : undefined
+    context.note?.({ model: digestFor(files, undefined, tower), cpu: cpu() })
     const planned: ModelPlan<EmbedEvent> = {
       bound: sumUsage(read.map(({ usage }) => usage)),
       run: merged(runs),

@@ -10,6 +10,7 @@ import type { EmbedJobEvent } from "../encoding/embed-job.ts"
 import type { DecoderEvent, DecoderInfo, DecoderRequest } from "../generation/decoder-jobs.ts"
 import type { Engine } from "../worker/host.ts"
 import type { EncoderPool } from "./encoder-pool.ts"
+import { digestFor } from "./evidence.ts"
 import type { RerankScorer, RerankServices } from "./rerank-task.ts"
 
 interface DecoderScorerOptions {
@@ -28,6 +29,7 @@ export const decoderScorer = (
   { workers, log }: RerankServices,
   { id, engine, contextTokens, template, yesTokens, noTokens, ...own }: DecoderScorerOptions,
 ): RerankScorer<Int32Array, DecoderEvent> => ({
+  modelDigest: digestFor(engine.info, undefined),
   contextTokens,
   windowTokens: contextTokens,
   availableFor: engine.availableFor,
@@ -69,8 +71,9 @@ export const encoderScorer = (
   { workers, log }: RerankServices,
   { folder, encoderPool, contextTokens }: EncoderScorerOptions,
 ): RerankScorer<TokenPair, EmbedJobEvent> => {
-  const { maxTokens: windowTokens, prompts } = encoderPool.info
+  const { maxTokens: windowTokens, prompts, modelDigest = null } = encoderPool.info
   return {
+    modelDigest,
     contextTokens,
     windowTokens,
     availableFor: encoderPool.availableFor,

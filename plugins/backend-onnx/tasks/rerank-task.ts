@@ -16,10 +16,13 @@ import { timedTokenize } from "../chat-format/pool.ts"
 import type { RunOptions } from "../worker/host.ts"
 import type { StageTime } from "../worker/protocol.ts"
 import { DocumentScores, type ScoredWindow } from "./document-scores.ts"
+import { cpu } from "./evidence.ts"
 import { type ReadJob, readDocuments } from "./read-documents.ts"
 
 /** A model that scores sequences of query and document, as an engine of its kind runs them. */
 export interface RerankScorer<Input, Event> {
+  /** Digest of the files, precision and graph; null where scores can't be repeated. */
+  readonly modelDigest: string | null
   /** The longest query, in tokens. */
   readonly contextTokens: number
   /** The longest sequence, in tokens. */
@@ -106,6 +109,7 @@ export const makeRerankTask = <Input, Event extends { readonly type: string }>(
   const plan = Effect.fnUntraced(function* (request: RerankRequest, context: ModelContext) {
     yield* scorer.availableFor({ priority: context.priority, waitMs: Number.POSITIVE_INFINITY })
     const windows = yield* windowsOf(request, context)
+    context.note?.({ model: scorer.modelDigest, cpu: cpu() })
     const read = new Set(windows.map(({ document }) => document))
     const blank = [...request.documents.keys()].filter((index) => !read.has(index))
     const blanks = Stream.fromIterable(blank.map((index) => ({ index, score: blankScore })))
