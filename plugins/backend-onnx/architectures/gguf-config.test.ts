@@ -74,3 +74,14 @@ test("a file whose tokens see what follows is refused", () => {
     /'llama\.attention\.causal' is false: its tokens see what follows them, which/,
   )
 })
+
+test("sizes that a file has for each layer are one where all are equal, else refused by key", () => {
+  const plain = llama({})
+  const name = "llama.attention.head_count_kv"
+  expect(llama({ [name]: [plain.kvHeads, plain.kvHeads] })).toEqual(plain)
+  expect(llama({ "llama.feed_forward_length": [plain.feedForward] })).toEqual(plain)
+  expect(() => llama({ [name]: [1, 2] })).toThrow(
+    "'llama.attention.head_count_kv' differs between layers (1, 2), which this backend can't do",
+  )
+  expect(() => llama({ [name]: [] })).toThrow(/is not a number/)
+})

@@ -32,6 +32,23 @@ const ggufArchitectures: ArchitectureNames = {
   qwen3moe: "qwen3moe",
 }
 
+const layerSizes = ["attention.head_count", "attention.head_count_kv", "feed_forward_length"]
+
+/** Returns one number for sizes that the file has for each layer. Throws where layers differ. */
+const evenLayers = (metadata: Metadata, key: Key): Metadata => {
+  const even = new Map(metadata)
+  for (const name of layerSizes.map(key)) {
+    const sizes = metadata.get(name)
+    if (!Array.isArray(sizes)) continue
+    if (new Set(sizes).size > 1)
+      throw new Unsupported(
+        `'${name}' differs between layers (${[...new Set(sizes)].slice(0, 5).join(", ")}), which this backend can't do`,
+      )
+    if (sizes.length > 0) even.set(name, sizes[0])
+  }
+  return even
+}
+
 /** The kind of each layer, where an architecture has several. */
 const kindsIn = (
   metadata: Metadata,
@@ -115,12 +132,13 @@ const expertsIn = (
 
 /** Reads the configuration from a GGUF file's metadata. Throws `Damaged`. */
 export const ggufConfig = (file: GgufFile): DecoderConfig => {
-  const { metadata } = file.header
+  const { metadata: asWritten } = file.header
   const architecture = architectureNamed(
-    textIn(metadata, "general.architecture"),
+    textIn(asWritten, "general.architecture"),
     ggufArchitectures,
   )
   const key = (name: string) => `${architecture}.${name}`
+  const metadata = evenLayers(asWritten, key)
   refuseParts(metadata)
   refuseSoftcaps(metadata, key)
   refuseBothDirections(metadata, key)

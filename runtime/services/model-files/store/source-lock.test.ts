@@ -34,6 +34,23 @@ it("adds what nobody has added, and replaces it on request only", async () => {
   expect(models()).toEqual({ one: [source("x", "b")], two: [source("x", "b")] })
 })
 
+it("has the same text in whatever order pulls end", async () => {
+  const pulls = [
+    [one, "x"],
+    [two, "y"],
+    [one, "a"],
+  ] as const
+  const texts = new Set<string>()
+  for (const order of [pulls, [...pulls].reverse()]) {
+    const lock = openSourceLock(file())
+    for (const [model, name] of order) await lock.add(model, source(name))
+    texts.add(readFileSync(file(), "utf8"))
+    await rm(file())
+  }
+  expect(texts.size).toBe(1)
+  expect([...texts][0]).toMatch(/\n {2}one:\n.*@main\/a\n.*\n.*@main\/x\n.*\n {2}two:\n/)
+})
+
 it("waits while another process changes the file, and loses nothing of it", async () => {
   const lock = openSourceLock(file(), fastTiming)
   writeFileSync(`${file()}.lock`, "")

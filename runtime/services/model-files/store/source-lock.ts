@@ -98,7 +98,12 @@ const withSource = (models: Models, model: string, source: Models[string][number
 const writeModels = (file: string, models: Models): void => {
   // containers that share the folder may have the same pid
   const next = `${file}.${randomBytes(6).toString("hex")}.new`
-  const text = heading + stringify({ models }, { aliasDuplicateObjects: false })
+  // sorted: two pulls of the same end in any order, and the file is under version control
+  const sorted = Object.keys(models)
+    .sort()
+    .map((id) => [id, [...models[id]!].sort((a, b) => (a.url < b.url ? -1 : 1))])
+  const text =
+    heading + stringify({ models: Object.fromEntries(sorted) }, { aliasDuplicateObjects: false })
   try {
     // the rename must not reach the disk before the text: an empty lock file refuses the start
     writeFileSync(next, text, { flush: true })
