@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
@@ -24,7 +25,8 @@ export default defineConfig({
     // loading effect anew for each of a hundred files took half of the time; no test leaves
     // state in a module
     isolate: false,
-    maxWorkers: 2,
+    // tests start servers and threads of models, too
+    maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
     // half of the work of the runner itself, from the second run on; a changed file is another
     // entry
     experimental: { fsModuleCache: true },
