@@ -1,8 +1,11 @@
 import { addon } from "../kernels/addon.ts"
 import "./runtime.ts"
 
-/** Increment it whenever graphs for the kernels must be built again. */
-const layoutVersion = "11"
+/**
+ * Increment it whenever graphs for the kernels must be built again, and when the kernels' numbers
+ * change: receipts name it within the graph's digest.
+ */
+const layoutVersion = "12"
 
 /**
  * The version of the native kernels' layout, where sessions of this process have these kernels:
