@@ -10,6 +10,11 @@ interface Addon {
   isInUse(): boolean
   /** Gives free pages of malloc back to the system, in about 5 ms. */
   trimMemory(): void
+  // what sampling does (sampling/logits.ts); not there without instructions
+  largest(logits: Float32Array): number
+  weigh(logits: Float32Array, largest: number, scale: number): number
+  pick(weights: Float32Array, target: number): number
+  listLikely(weights: Float32Array, least: number, tokens: Int32Array): number
 }
 
 /** Where the build puts the addon: beside the compiled copy of this module. */

@@ -1,8 +1,9 @@
 import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
+import { powerOfTwo } from "./logits.ts"
 import { seededRandom } from "./random.ts"
-import { powerOfTwo, Sampler, type SamplerSettings } from "./sampler.ts"
+import { Sampler, type SamplerSettings } from "./sampler.ts"
 
 const plain: SamplerSettings = {
   temperature: 1,

@@ -1,3 +1,5 @@
+import { drawLikely } from "./likely.ts"
+import { passes } from "./logits.ts"
 import { dropBelow, keepLikeliest, keepNucleus } from "./nucleus.ts"
 import type { Random } from "./random.ts"
 import { allowedTokens, allows, GrammarFailed, maskLogits, type TokenMask } from "./token-mask.ts"
@@ -20,64 +22,19 @@ export interface SamplerSettings {
  * forbids a token.
  */
 export const assertLogits = (logits: Float32Array): void => {
-  let unsound = 0
-  for (let i = 0; i < logits.length; i++) if (!(logits[i]! < Number.POSITIVE_INFINITY)) unsound++
-  if (unsound) throw new Error("the model's logits are not numbers")
+  if (Number.isNaN(passes.largest(logits))) throw new Error("the model's logits are not numbers")
 }
 
-const argmax = (values: Float32Array): number => {
-  let best = 0
-  for (let i = 1; i < values.length; i++) if (values[i]! > values[best]!) best = i
-  return best
-}
-
-const log2e = Math.LOG2E
-// smaller weights would not change a sum of 32-bit numbers, even all together
-const leastPower = -64
-const powers = Float64Array.from({ length: 1 - leastPower }, (_, i) => 2 ** -i)
-
-/**
- * 2 to the power of `x` for `x <= 0`, by a Taylor polynomial of degree 5; relative error up to
- * 3e-6, several times as fast as Math.exp.
- */
-export const powerOfTwo = (x: number): number => {
-  if (!(x > leastPower)) return 0
-  // rounds to the nearest, as x is not positive; Math.round is slow
-  const whole = (x - 0.5) | 0
-  const f = (x - whole) * Math.LN2
-  return powers[-whole]! * (1 + f * (1 + f * (1 / 2 + f * (1 / 6 + f * (1 / 24 + f / 120)))))
-}
+const argmax = (values: Float32Array): number => values.indexOf(passes.largest(values))
 
 /**
  * Replaces logits by exp(logit / temperature), scaled so that the largest is 1. Returns the sum.
  */
 const unnormalized = (logits: Float32Array, temperature: number): number => {
-  const largest = logits[argmax(logits)]!
-  const scale = log2e / temperature
-  let sum = 0
-  for (let i = 0; i < logits.length; i++) {
-    const weight = powerOfTwo((logits[i]! - largest) * scale)
-    logits[i] = weight
-    sum += weight
-  }
-  return sum
-}
-
-/**
- * Returns the token at which the cumulative weight exceeds `target`; the last token with any weight
- * where rounding leaves the sum below.
- */
-const pick = (weights: Float32Array, target: number): number => {
-  let left = target
-  let last = 0
-  for (let id = 0; id < weights.length; id++) {
-    const weight = weights[id]!
-    if (weight <= 0) continue
-    last = id
-    left -= weight
-    if (left < 0) return id
-  }
-  return last
+  const largest = passes.largest(logits)
+  if (largest > Number.NEGATIVE_INFINITY) return passes.weigh(logits, largest, 1 / temperature)
+  logits.fill(0)
+  return 0
 }
 
 // a lower temperature would overflow
@@ -122,10 +79,13 @@ export class Sampler {
     const { temperature, topP, topK = 0, minP = 0 } = this.settings
     if (temperature < coldest) return argmax(logits)
     let sum = unnormalized(logits, temperature)
+    if (topP >= 1 && topK === 0 && minP === 0) return passes.pick(logits, this.random() * sum)
+    const likely = drawLikely(logits, sum, { topP, topK, minP }, this.random)
+    if (likely !== undefined) return likely
     if (minP > 0) sum = dropBelow(logits, minP)
     if (topK > 0 && topK < logits.length) sum = keepLikeliest(logits, topK)
-    if (topP >= 1) return pick(logits, this.random() * sum)
-    return pick(logits, this.random() * keepNucleus(logits, sum, topP))
+    if (topP < 1) sum = keepNucleus(logits, sum, topP)
+    return passes.pick(logits, this.random() * sum)
   }
 
   private chooseAllowed(logits: Float32Array, mask: TokenMask): number {

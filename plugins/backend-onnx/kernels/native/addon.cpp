@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "node-api.h"
 #include "onnx-runtime.h"
 #include "operators.h"
 #include "processor.h"
@@ -172,19 +173,6 @@ const OrtApiBase kBase{get_api, get_version};
 
 EXPORTED const rakit::OrtApiBase* OrtGetApiBase() noexcept { return &rakit::kBase; }
 
-// Node-API (js_native_api.h), of which the addon needs so little that it does without the headers.
-struct napi_env__;
-struct napi_value__;
-struct napi_callback_info__;
-extern "C" {
-using napi_callback = napi_value__* (*)(napi_env__*, napi_callback_info__*);
-int napi_create_string_utf8(napi_env__*, const char*, size_t, napi_value__**);
-int napi_get_boolean(napi_env__*, bool, napi_value__**);
-int napi_get_undefined(napi_env__*, napi_value__**);
-int napi_create_function(napi_env__*, const char*, size_t, napi_callback, void*, napi_value__**);
-int napi_set_named_property(napi_env__*, napi_value__*, const char*, napi_value__*);
-}
-
 namespace {
 
 // Whether sessions of this process know the operators.
@@ -224,9 +212,8 @@ EXPORTED napi_value__* napi_register_module_v1(napi_env__* env, napi_value__* ex
   napi_value__* value = nullptr;
   napi_create_string_utf8(env, kernels ? kernels->name : "", static_cast<size_t>(-1), &value);
   napi_set_named_property(env, exports, "instructions", value);
-  napi_create_function(env, "isInUse", static_cast<size_t>(-1), is_in_use, nullptr, &value);
-  napi_set_named_property(env, exports, "isInUse", value);
-  napi_create_function(env, "trimMemory", static_cast<size_t>(-1), trim_memory, nullptr, &value);
-  napi_set_named_property(env, exports, "trimMemory", value);
+  rakit::export_function(env, exports, "isInUse", is_in_use);
+  rakit::export_function(env, exports, "trimMemory", trim_memory);
+  if (kernels) rakit::export_logits(env, exports);
   return exports;
 }

@@ -11,17 +11,6 @@
 namespace rakit {
 namespace {
 
-// Of what is at most 0; what is far below becomes 0.
-inline Floats exponential(Floats x) {
-  const Floats least = all(-87.0f);
-  const Ints tiny = x < least;
-  const Floats bounded = tiny ? least : x;
-  const Ints n = __builtin_convertvector(bounded * kLog2E - 0.5f, Ints);
-  const Floats sum = exponential_over_power(bounded, __builtin_convertvector(n, Floats));
-  const Floats power = reinterpret_cast<Floats>((n + 127) << 23);
-  return tiny ? Floats{} : sum * power;
-}
-
 // A query and what it has seen: the largest score, the sum of weights by lane, and of weighted values.
 struct Query {
   const float* query;

@@ -180,7 +180,7 @@ inline void add_lanes(const float* const (&queries)[Count], const float* keys, s
 template <size_t Count>
 void score(const float* const (&queries)[Count], const PackedBlock& block, size_t size,
            Scores<Count>& scores) {
-  // with more, the tree's sums don't stay in registers; with one, loading the queries takes longer
+  // with more, the tree's sums don't stay in registers; with one, AVX2 waits for the queries' loads
   constexpr size_t step = 2;
   for (size_t v = 0; v < kVectors; v += step) {
     Floats sums[Count][step];

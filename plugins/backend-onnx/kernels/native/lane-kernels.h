@@ -4,6 +4,7 @@
 #include "attention-lanes.h"
 #include "gated-lanes.h"
 #include "heads-lanes.h"
+#include "logits-lanes.h"
 #include "low-rank-lanes.h"
 #include "processor.h"
 
@@ -12,7 +13,8 @@ namespace {
 
 constexpr LaneKernels kLaneKernels{
     attend,    attention_scratch_bytes, add_rows, normalize_row, turn_heads,
-    to_halves, gate,                    lower,    raise};
+    to_halves, gate,                    lower,    raise,         largest_logit,
+    weigh_logits, pick_weight, list_likely};
 
 }  // namespace
 }  // namespace rakit

@@ -34,13 +34,13 @@ inline void store_some(float* to, Floats values, size_t count) {
 }
 
 // Combines all lanes into one: halves, quarters and so on, each with the one behind it.
-template <typename Fold, size_t Half = kLanes / 2>
-inline float fold(Floats values, Fold combine) {
+template <size_t Half = kLanes / 2, typename Vector, typename Fold>
+inline auto fold(Vector values, Fold combine) {
   if constexpr (Half == 0) return values[0];
   else {
     Ints behind;
     for (size_t i = 0; i < kLanes; i++) behind[i] = static_cast<int32_t>((i + Half) % kLanes);
-    return fold<Fold, Half / 2>(combine(values, __builtin_shuffle(values, behind)), combine);
+    return fold<Half / 2>(combine(values, __builtin_shuffle(values, behind)), combine);
   }
 }
 
@@ -54,6 +54,17 @@ inline Floats exponential_over_power(Floats x, Floats whole) {
   for (float term : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f})
     sum = sum * r + term;
   return sum;
+}
+
+// Of what is at most 0; what is far below becomes 0.
+inline Floats exponential(Floats x) {
+  const Floats least = all(-87.0f);
+  const Ints tiny = x < least;
+  const Floats bounded = tiny ? least : x;
+  const Ints n = __builtin_convertvector(bounded * kLog2E - 0.5f, Ints);
+  const Floats sum = exponential_over_power(bounded, __builtin_convertvector(n, Floats));
+  const Floats power = reinterpret_cast<Floats>((n + 127) << 23);
+  return tiny ? Floats{} : sum * power;
 }
 
 }  // namespace

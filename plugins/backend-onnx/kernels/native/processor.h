@@ -23,6 +23,12 @@ struct LaneKernels {
   // A tile of adapters; see low-rank-lanes.h.
   void (*lower)(const float* row, size_t columns, const float* down, float* sums);
   void (*raise)(const float* sums, const float* up, size_t stride, size_t count, float* to);
+  // Of sampling; see logits-lanes.h.
+  float (*largest_logit)(const float* logits, size_t count);
+  double (*weigh_logits)(float* logits, size_t count, float largest, float scale);
+  size_t (*pick_weight)(const float* weights, size_t count, double target);
+  size_t (*list_likely)(const float* weights, size_t count, float least, int32_t* indices,
+                        size_t most);
 };
 
 // What one kind of processor does. A row's numbers are the same whatever stands beside it, as the
