@@ -4,13 +4,15 @@ import { join } from "node:path"
 import { CohereClient } from "cohere-ai"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { parse, stringify } from "yaml"
-import { type Platform, runCli, startPlatform } from "../../testing/platform.ts"
+import { type Platform, startPlatform } from "../../testing/platform.ts"
+import { replaysOf } from "./testing/replays.ts"
 import { writeTinyBert } from "./testing/tiny-bert.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "rakit-rankings-"))
 const path = (name: string) => join(folder, name)
 let platform: Platform
 let client: CohereClient
+let replays: ReturnType<typeof replaysOf>
 
 const embedding = {
   id: "svc-embed",
@@ -31,6 +33,7 @@ beforeAll(async () => {
   writeFileSync(path("rankings.yaml"), stringify({ ...fixture, plugins, models: [embedding] }))
   mkdirSync(path("data"))
   platform = await startPlatform({ config: path("rankings.yaml"), dataDir: path("data") })
+  replays = replaysOf(platform, folder, path("rankings.yaml"))
   const token = platform.credentials.api_key
   client = new CohereClient({ token, environment: platform.url, maxRetries: 0 })
 }, 120_000)
@@ -38,28 +41,6 @@ afterAll(async () => {
   await platform?.close()
   rmSync(folder, { recursive: true, force: true })
 })
-
-const get = async (from: string) => {
-  const headers = { authorization: `Bearer ${platform.credentials.api_key}` }
-  return (await (await fetch(platform.url + from, { headers })).json()) as { readonly jws: string }
-}
-
-const receiptOf = async (callId: string | null) => {
-  const receipt = await get(`/v1/receipts/${callId}`)
-  const payload = Buffer.from(receipt.jws.split(".")[1]!, "base64url").toString()
-  return { receipt, evidence: JSON.parse(payload).evidence as Readonly<Record<string, unknown>> }
-}
-
-const replayed = async (receipt: object, request: object) => {
-  writeFileSync(path("receipt.json"), JSON.stringify(receipt))
-  writeFileSync(path("request.json"), JSON.stringify(request))
-  writeFileSync(path("jwks.json"), JSON.stringify(await get("/.well-known/jwks.json")))
-  const files = ["receipt.json", "request.json", "rankings.yaml"].map(path)
-  const { code, stdout } = await runCli(["replay", ...files, "--jwks", path("jwks.json")], {
-    ...platform.env,
-  })
-  return [code, stdout]
-}
 
 const words = "jakarta adalah ibu kota negara dan kota pelabuhan di pulau jawa".split(" ")
 /** Documents of other lengths for each call, so that pairs share steps with those of others. */
@@ -78,11 +59,11 @@ it("rankings are run again by their receipts, whatever ran beside them", async (
   const together = await Promise.all(
     numbers.map(async (number) => {
       const { rawResponse } = await client.rerank(asked(number)).withRawResponse()
-      return receiptOf(rawResponse.headers.get("x-call-id"))
+      return replays.receiptOf(rawResponse.headers.get("x-call-id"))
     }),
   )
-  for (const [number, { receipt, evidence }] of together.entries()) {
-    expect(evidence).toMatchObject({
+  for (const [number, { receipt, payload }] of together.entries()) {
+    expect(payload.evidence).toMatchObject({
       request: expect.stringMatching(/^sha256:/),
       config: expect.stringMatching(/^sha256:/),
       answer: expect.stringMatching(/^sha256:/),
@@ -91,15 +72,19 @@ it("rankings are run again by their receipts, whatever ran beside them", async (
       version: expect.any(String),
     })
     const { rawResponse } = await client.rerank(asked(number)).withRawResponse()
-    const alone = await receiptOf(rawResponse.headers.get("x-call-id"))
-    expect(alone.evidence).toEqual(evidence)
-    if (number % 4 === 3) expect(await replayed(receipt, asked(number))).toEqual([0, "equal\n"])
+    const alone = await replays.receiptOf(rawResponse.headers.get("x-call-id"))
+    expect(alone.payload.evidence).toEqual(payload.evidence)
+    if (number % 4 === 3)
+      expect(await replays.replay("same", receipt, asked(number))).toMatchObject({
+        code: 0,
+        stdout: "equal\n",
+      })
   }
   const { receipt } = together[3]!
-  expect(await replayed(receipt, { ...asked(3), top_n: 1 })).toEqual([
-    2,
-    expect.stringMatching(/^the request: .* then, .* now\nnot comparable\n$/),
-  ])
+  expect(await replays.replay("asked", receipt, { ...asked(3), top_n: 1 })).toMatchObject({
+    code: 2,
+    stdout: expect.stringMatching(/^the request: .* then, .* now\nnot comparable\n$/),
+  })
 }, 120_000)
 
 it("receipts of embeddings name the model's files, and no answer", async () => {
@@ -112,14 +97,14 @@ it("receipts of embeddings name the model's files, and no answer", async () => {
     ...{ method: "POST", headers, body: JSON.stringify(request) },
   })
   expect(response.status).toBe(200)
-  const { receipt, evidence } = await receiptOf(response.headers.get("x-call-id"))
-  expect(evidence).toEqual({
+  const { receipt, payload } = await replays.receiptOf(response.headers.get("x-call-id"))
+  expect(payload.evidence).toEqual({
     version: expect.any(String),
     model: expect.stringMatching(/^[0-9a-f]{32}$/),
     cpu: expect.any(String),
   })
-  expect(await replayed(receipt, request)).toEqual([
-    2,
-    "not replayable: the receipt names no answer\n",
-  ])
+  expect(await replays.replay("embedding", receipt, request)).toMatchObject({
+    code: 2,
+    stdout: "not replayable: the receipt names no answer\n",
+  })
 }, 60_000)

@@ -1,11 +1,9 @@
-import { writeFileSync } from "node:fs"
-import { join } from "node:path"
 import type OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { startBatch } from "../../testing/batch-client.ts"
-import { runCli } from "../../testing/platform.ts"
 import { seriesOf } from "../../testing/prometheus-text.ts"
 import { apartPrecisions } from "./testing/channel-precisions.ts"
+import { replaysOf } from "./testing/replays.ts"
 import { batchReplies, createWith, logit_bias, openServedChat } from "./testing/served-chat.ts"
 
 const prompt = "once upon a time there was ".repeat(12)
@@ -140,19 +138,11 @@ describe.each(kept)("the same request, %j", (precisions) => {
   }, 120_000)
 
   it("is run again by its receipt, which has a seed of its own where the request has none", async () => {
-    const path = (name: string) => join(served.folder, name)
+    const { receiptOf, replay } = replaysOf(served.platform, served.folder, served.config)
     const { seed: _, ...unseeded } = asks.seeded
     const body = { model: "svc-omni", logit_bias, ...unseeded }
     const { response } = await served.client.chat.completions.create(body as never).withResponse()
-    const call = response.headers.get("x-call-id")
-    const headers = { authorization: `Bearer ${served.platform.credentials.api_key}` }
-    const get = async (from: string) =>
-      (await (await fetch(served.platform.url + from, { headers })).json()) as { jws: string }
-    const receipt = await get(`/v1/receipts/${call}`)
-    writeFileSync(path("jwks.json"), JSON.stringify(await get("/.well-known/jwks.json")))
-    const payload = JSON.parse(Buffer.from(receipt.jws.split(".")[1]!, "base64url").toString()) as {
-      readonly evidence: Readonly<Record<string, unknown>>
-    }
+    const { receipt, payload } = await receiptOf(response.headers.get("x-call-id"))
     expect(payload.evidence).toMatchObject({
       request: expect.stringMatching(/^sha256:/),
       answer: expect.stringMatching(/^sha256:/),
@@ -161,20 +151,6 @@ describe.each(kept)("the same request, %j", (precisions) => {
       model: expect.any(String),
       version: expect.any(String),
     })
-    const replay = (name: string, given: object, request: object, isChecked = true) => {
-      writeFileSync(path(`${name}.json`), JSON.stringify(given))
-      writeFileSync(path(`${name}-request.json`), JSON.stringify(request))
-      return runCli(
-        [
-          "replay",
-          path(`${name}.json`),
-          path(`${name}-request.json`),
-          served.config,
-          ...(isChecked ? ["--jwks", path("jwks.json")] : []),
-        ],
-        { ...served.platform.env },
-      )
-    }
     expect(await replay("same", receipt, body)).toMatchObject({ code: 0, stdout: "equal\n" })
     const evidence = { ...payload.evidence, answer: "sha256:0" }
     const other = { ...payload, evidence }

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto"
 import { Effect, Stream } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import { rupiahNumber } from "../../core/money.ts"
@@ -6,7 +7,6 @@ import type { RerankEvent, RerankRequest } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { Ids } from "../../core/services/ids.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
-import { evidenceOf } from "./evidence.ts"
 import { RerankBody, RerankReply } from "./schema.ts"
 
 export interface RerankEndpointDeps {
@@ -58,6 +58,22 @@ const toReply = (
     },
   }
 }
+
+const digestOf = (value: unknown): string => `sha256:${hash("sha256", JSON.stringify(value))}`
+
+/** What a receipt says of a ranking. Results have no id of their own, so equal ones are equal bytes. */
+export const evidenceOf = (
+  { query, documents, instruction, top_n, return_documents, ...limits }: RerankBody,
+  { id, backend, contextTokens, options }: ModelEntry,
+  results: RerankReply["results"],
+) => ({
+  request: digestOf([
+    ...[query, documents, instruction, top_n, return_documents === true],
+    ...[limits.max_tokens_per_doc, limits.max_chunks_per_doc],
+  ]),
+  config: digestOf([id, backend, contextTokens, options]),
+  answer: digestOf(results),
+})
 
 /** Other fields of Cohere's documents would change the order, and are not read. */
 const checkFields = ({ rank_fields }: RerankBody): Effect.Effect<void, ApiError> =>

@@ -173,7 +173,7 @@ export const makeEmbedTask = (deps: EmbedTaskDeps): Task<EmbedRequest, EmbedEven
       runs.push(vision.run({ images }, { ...options, translate: translator(own.map(itemPart)) }))
       read.push(...own)
     }
-    const files = { digest: encoderPool.info.modelDigest, adapterDigests: {} }
+    const files = { digest: encoderPool.info.modelDigest }
     const tower = items.images.length > 0 ? vision?.info.digest : undefined
     context.note?.({ model: digestFor(files, undefined, tower), cpu: cpu() })
     const planned: ModelPlan<EmbedEvent> = {

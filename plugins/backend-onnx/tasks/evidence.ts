@@ -14,12 +14,12 @@ export const cpu = (): string => [processor, kernelsName() ?? "onnxruntime"].joi
 export const digestFor = (
   {
     digest,
-    adapterDigests,
+    adapterDigests = {},
   }: {
-    readonly digest?: string
-    readonly adapterDigests: Readonly<Record<string, string>>
+    readonly digest?: string | undefined
+    readonly adapterDigests?: Readonly<Record<string, string>>
   },
-  adapter: Adapter | undefined,
+  adapter?: Adapter,
   tower?: string,
 ): string | null => {
   if (digest === undefined) return null

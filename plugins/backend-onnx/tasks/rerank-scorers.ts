@@ -29,7 +29,7 @@ export const decoderScorer = (
   { workers, log }: RerankServices,
   { id, engine, contextTokens, template, yesTokens, noTokens, ...own }: DecoderScorerOptions,
 ): RerankScorer<Int32Array, DecoderEvent> => ({
-  modelDigest: digestFor(engine.info, undefined),
+  modelDigest: digestFor(engine.info),
   contextTokens,
   windowTokens: contextTokens,
   availableFor: engine.availableFor,
@@ -71,9 +71,9 @@ export const encoderScorer = (
   { workers, log }: RerankServices,
   { folder, encoderPool, contextTokens }: EncoderScorerOptions,
 ): RerankScorer<TokenPair, EmbedJobEvent> => {
-  const { maxTokens: windowTokens, prompts, modelDigest = null } = encoderPool.info
+  const { maxTokens: windowTokens, prompts, modelDigest } = encoderPool.info
   return {
-    modelDigest,
+    modelDigest: digestFor({ digest: modelDigest }),
     contextTokens,
     windowTokens,
     availableFor: encoderPool.availableFor,

@@ -63,8 +63,7 @@ export const makeTranscribeTask = (
     const samples = yield* samplesOf(request, context)
     // sampled answers can't be repeated: a request has no seed
     const { digest } = engine.info
-    const evidence = temperature === 0 ? { digest, adapterDigests: {} } : { adapterDigests: {} }
-    context.note?.({ model: digestFor(evidence, undefined), cpu: cpu() })
+    context.note?.({ model: digestFor(temperature === 0 ? { digest } : {}), cpu: cpu() })
     const usage = usageOf({ audioSeconds: request.seconds })
     const events = engine.run<HeardEvent>(
       {
