@@ -85,7 +85,9 @@ describe.skipIf(reason)(`through PgBouncer in transaction mode ${reason ?? ""}`,
     })
 
     it("a session goes past the pooler: it keeps its advisory lock, and has no time limits", async () => {
-      const locks = "select count(*)::int as n from pg_locks where locktype = 'advisory'"
+      // pg_locks shows the locks of every database of the server, and other tests run on it
+      const here = "database = (select oid from pg_database where datname = current_database())"
+      const locks = `select count(*)::int as n from pg_locks where locktype = 'advisory' and ${here}`
       const seen = await Effect.runPromise(
         database.session(async (db) => {
           await sql`select pg_advisory_lock(77)`.execute(db)
