@@ -50,7 +50,7 @@ export const recoveryCases: DatabaseCases = {
       const sleeping = database.run(() =>
         sql`select pg_sleep(60) as outage`.execute(database.queries()),
       )
-      const sleeper = sql`select pid from pg_stat_activity where query like '%as outage' and pid <> pg_backend_pid()`
+      const sleeper = sql`select pid from pg_stat_activity where datname = current_database() and query like '%as outage' and pid <> pg_backend_pid()`
       const cut = second.run(() =>
         sql`select pg_terminate_backend(pid) from (${sleeper}) s`.execute(second.queries()),
       )
