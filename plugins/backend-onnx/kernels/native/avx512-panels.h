@@ -57,8 +57,10 @@ inline __mmask16 lanes_of(const Weights& weights, size_t panel) {
   return left >= kPanel ? 0xffff : static_cast<__mmask16>((1u << left) - 1);
 }
 
-// `Count` rows, `first` in the group, of `Panels` panels.
-template <int Bits, int Count, int Panels>
+// `Count` rows, `first` in the group, of a panel. One panel at a time also where rows are few: each
+// more is another two streams for the processor to follow through memory, and costs a lonely row a
+// fifth of its speed.
+template <int Bits, int Count>
 void multiply_rows(const Product& product, size_t panel, size_t group, size_t first) {
   const auto& [weights, rows, out] = product;
   const size_t blocks = weights.blocks, stride = rows.in_group(group);
@@ -69,76 +71,59 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
   const float* scales = rows.scales + start;
   const int32_t* starts = rows.starts + start;
   const float* sums = weights.shifts ? rows.sums + start : nullptr;
-  __m512 total[Panels][Count];
-  for (auto& panel_total : total)
-    for (auto& row_total : panel_total) row_total = _mm512_setzero_ps();
+  __m512 total[Count];
+  for (auto& row_total : total) row_total = _mm512_setzero_ps();
   for (size_t b = 0; b < blocks; b++) {
-    __m512i sum[Panels][Count];
-#pragma GCC unroll 2
-    for (int p = 0; p < Panels; p++) {
-      const uint8_t* block = levels + p * blocks * block_bytes;
-      for (size_t line = 0; line < block_bytes; line += 64)
-        _mm_prefetch(reinterpret_cast<const char*>(block + kAhead + line), _MM_HINT_T0);
-      __m512i w[8];
-      load_levels<Bits>(block, w);
-      for (int r = 0; r < Count; r++) sum[p][r] = _mm512_set1_epi32(starts[r]);
+    for (size_t line = 0; line < block_bytes; line += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(levels + kAhead + line), _MM_HINT_T0);
+    __m512i w[8], sum[Count];
+    load_levels<Bits>(levels, w);
+    for (int r = 0; r < Count; r++) sum[r] = _mm512_set1_epi32(starts[r]);
 #pragma GCC unroll 8
-      for (int g = 0; g < 8; g++)
-#pragma GCC unroll 8
-        for (int r = 0; r < Count; r++)
-          sum[p][r] = _mm512_dpbusd_epi32(sum[p][r], w[g], broadcast(x + r * kBlock + 4 * g));
-    }
-#pragma GCC unroll 2
-    for (int p = 0; p < Panels; p++) {
-      const size_t at = (panel + p) * blocks + b;
-      const __m512 scale = load_scales(weights, weights.scales, at);
+    for (int g = 0; g < 8; g++)
 #pragma GCC unroll 8
       for (int r = 0; r < Count; r++)
-        total[p][r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[p][r]),
-                                      _mm512_mul_ps(scale, _mm512_set1_ps(scales[r])),
-                                      total[p][r]);
-      if (!sums) continue;
+        sum[r] = _mm512_dpbusd_epi32(sum[r], w[g], broadcast(x + r * kBlock + 4 * g));
+    const size_t at = panel * blocks + b;
+    const __m512 scale = load_scales(weights, weights.scales, at);
+#pragma GCC unroll 8
+    for (int r = 0; r < Count; r++)
+      total[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r]),
+                                 _mm512_mul_ps(scale, _mm512_set1_ps(scales[r])), total[r]);
+    if (sums) {
       const __m512 shift = load_scales(weights, weights.shifts, at);
 #pragma GCC unroll 8
       for (int r = 0; r < Count; r++)
-        total[p][r] = _mm512_fmadd_ps(shift, _mm512_set1_ps(sums[r]), total[p][r]);
+        total[r] = _mm512_fmadd_ps(shift, _mm512_set1_ps(sums[r]), total[r]);
+      sums += stride;
     }
     levels += block_bytes;
     x += stride * kBlock;
     scales += stride;
     starts += stride;
-    if (sums) sums += stride;
   }
-  for (int p = 0; p < Panels; p++) {
-    float* to = out + (group * kGroup + first) * weights.outputs + (panel + p) * kPanel;
-    for (int r = 0; r < Count; r++)
-      _mm512_mask_storeu_ps(to + r * weights.outputs, lanes_of(weights, panel + p), total[p][r]);
-  }
+  float* to = out + (group * kGroup + first) * weights.outputs + panel * kPanel;
+  for (int r = 0; r < Count; r++)
+    _mm512_mask_storeu_ps(to + r * weights.outputs, lanes_of(weights, panel), total[r]);
 }
 
 template <int Bits>
 void multiply_group(const Product& product, size_t panel, size_t group) {
   using Run = void (*)(const Product&, size_t, size_t, size_t);
   static constexpr Run runs[] = {
-      multiply_rows<Bits, 1, 1>, multiply_rows<Bits, 2, 1>, multiply_rows<Bits, 3, 1>,
-      multiply_rows<Bits, 4, 1>, multiply_rows<Bits, 5, 1>, multiply_rows<Bits, 6, 1>,
-      multiply_rows<Bits, 7, 1>, multiply_rows<Bits, 8, 1>,
+      multiply_rows<Bits, 1>, multiply_rows<Bits, 2>, multiply_rows<Bits, 3>,
+      multiply_rows<Bits, 4>, multiply_rows<Bits, 5>, multiply_rows<Bits, 6>,
+      multiply_rows<Bits, 7>, multiply_rows<Bits, 8>,
   };
   const size_t count = product.rows.in_group(group);
   for (size_t first = 0; first < count; first += 8)
     runs[(count - first < 8 ? count - first : 8) - 1](product, panel, group, first);
 }
 
-// All rows of the panels `from` to `to`. One or two rows would wait for their own sums: they take two
-// panels at a time.
+// All rows of the panels `from` to `to`.
 template <int Bits>
 void multiply_panels(const Product& product, size_t from, size_t to) {
-  size_t panel = from;
-  if (product.rows.count == 1)
-    for (; panel + 2 <= to; panel += 2) multiply_rows<Bits, 1, 2>(product, panel, 0, 0);
-  if (product.rows.count == 2)
-    for (; panel + 2 <= to; panel += 2) multiply_rows<Bits, 2, 2>(product, panel, 0, 0);
-  for (; panel < to; panel++)
+  for (size_t panel = from; panel < to; panel++)
     for (size_t group = 0; group * kGroup < product.rows.count; group++)
       multiply_group<Bits>(product, panel, group);
 }
