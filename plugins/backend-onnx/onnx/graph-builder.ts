@@ -18,6 +18,7 @@ export type { Attribute, ElementType, Value }
 /** What a graph is built for: ONNX Runtime has other operators for each. */
 export type Target = "cpu" | "gpu"
 
+const wholeFile = "whole_file"
 const lastTwoSwapped = { 2: [1, 0], 3: [0, 2, 1], 4: [0, 1, 3, 2] } as const
 
 const valueInfo = (
@@ -54,6 +55,7 @@ export class GraphBuilder {
   private readonly outputs: ProtobufWriter[] = []
   private readonly constants = new Map<string, Value>()
   private readonly constantNames = new Set<Value>()
+  private readsFile = false
   private fresh = 0
 
   constructor(store: WeightStore, target: Target = "cpu", kernels = false) {
@@ -203,12 +205,31 @@ export class GraphBuilder {
   /** Declares a large constant, to be filled through the store. */
   weights(name: Value, type: ElementType, shape: readonly number[]): StoredWeights {
     const region = this.store.reserve(shape.reduce((a, b) => a * b, elementBytes[type]))
+    this.initializers.push(this.external(name, type, shape, region))
+    return region
+  }
+
+  private external(
+    name: Value,
+    type: ElementType,
+    shape: readonly number[],
+    { offset, bytes }: StoredWeights,
+  ): ProtobufWriter {
     const proto = this.tensor(name, type, shape)
-    const place = { location: this.store.fileName, offset: region.offset, length: region.bytes }
+    const place = { location: this.store.fileName, offset, length: bytes }
     for (const [key, value] of Object.entries(place))
       proto.message(13, new ProtobufWriter().text(1, key).text(2, String(value)))
-    this.initializers.push(proto.int(14, 1))
-    return region
+    return proto.int(14, 1)
+  }
+
+  /**
+   * The bytes of the store's whole file, for operators that are given places in it: ONNX Runtime
+   * maps each constant on its own, and what is mapped in one piece may have large pages.
+   */
+  wholeFile(): Value {
+    this.readsFile = true
+    this.constantNames.add(wholeFile)
+    return wholeFile
   }
 
   /**
@@ -249,6 +270,10 @@ export class GraphBuilder {
     for (const node of nodes) graph.message(1, nodeProto(node))
     graph.text(2, "rakit")
     for (const initializer of this.initializers) graph.message(5, initializer)
+    if (this.readsFile) {
+      const bytes = this.store.size
+      graph.message(5, this.external(wholeFile, "uint8", [bytes], { offset: 0, bytes }))
+    }
     for (const input of this.inputs) graph.message(11, input)
     for (const output of this.outputs) graph.message(12, output)
     const opset = (domain: string, version: number) =>

@@ -7,6 +7,7 @@ import { needsShifts, quantizeBlocks } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 import { type ProductInput, rowsAsValue } from "./product-input.ts"
 import { batchRows, inBatches, someRow } from "./row-batches.ts"
+import { regionAlignment, type StoredWeights } from "./weight-store.ts"
 
 /** Bits of a level. */
 export type LevelBits = 4 | 8
@@ -116,20 +117,19 @@ const packer = (columns: number, bits: LevelBits) => {
   return { words, scales, shifts, set, clear }
 }
 
-/** Declares a constant of scales or shifts, as floats or halves; returns what writes some of it. */
-const declareScales = (
-  graph: GraphBuilder,
-  name: Value,
-  shape: readonly number[],
-  areHalves: boolean,
-) => {
-  const region = graph.weights(name, areHalves ? "float16" : "float", shape)
-  return (at: number, values: Float32Array): void => {
+/** A number of scales or shifts in the store, as floats or halves. */
+const reserveScales = ({ store }: GraphBuilder, count: number, areHalves: boolean) => {
+  const region = store.reserve(count * (areHalves ? 2 : 4))
+  const write = (at: number, values: Float32Array): void => {
     const stored = areHalves ? new Uint16Array(values.length) : values
     if (stored instanceof Uint16Array) toHalves(values, stored)
-    graph.store.write(region, at * stored.BYTES_PER_ELEMENT, stored)
+    store.write(region, at * stored.BYTES_PER_ELEMENT, stored)
   }
+  return { region, write }
 }
+
+/** A place in the store as the operator's attributes have it. */
+const placeOf = ({ offset }: StoredWeights): number => offset / regionAlignment
 
 /** What is added to a product. */
 export interface Additions {
@@ -159,13 +159,10 @@ export const panelProduct = (
     (type) => !hasHalfScales(type, bits) || needs(type) !== isShifted,
   )
   const blocks = Math.ceil(columns / blockSize)
-  const shape = [Math.ceil(rows / panelRows), blocks]
-  const name = graph.name("w")
-  const q = graph.weights(`${name}_q`, "uint8", [...shape, bytesOf(bits)])
-  const writeScales = declareScales(graph, `${name}_s`, [...shape, panelRows], areHalves)
-  const writeShifts = isShifted
-    ? declareScales(graph, `${name}_m`, [...shape, panelRows], areHalves)
-    : undefined
+  const panelBlocks = Math.ceil(rows / panelRows) * blocks
+  const levels = graph.store.reserve(panelBlocks * bytesOf(bits))
+  const scales = reserveScales(graph, panelBlocks * panelRows, areHalves)
+  const shifts = isShifted ? reserveScales(graph, panelBlocks * panelRows, areHalves) : undefined
   const batch = packer(columns, bits)
   inBatches(matrix, (first, count) => {
     if (count % panelRows) batch.clear()
@@ -173,14 +170,13 @@ export const panelProduct = (
     const from = (first / panelRows) * blocks
     const filled = Math.ceil(count / panelRows) * blocks
     const words = batch.words.subarray(0, (filled * bytesOf(bits)) / wordLevels)
-    graph.store.write(q, from * bytesOf(bits), words)
-    writeScales(from * panelRows, batch.scales.subarray(0, filled * panelRows))
-    writeShifts?.(from * panelRows, batch.shifts.subarray(0, filled * panelRows))
+    graph.store.write(levels, from * bytesOf(bits), words)
+    scales.write(from * panelRows, batch.scales.subarray(0, filled * panelRows))
+    shifts?.write(from * panelRows, batch.shifts.subarray(0, filled * panelRows))
   })
   const step = typeof x === "string" ? undefined : x.step
   const [normWeights = "", added = ""] = step?.inputs ?? []
-  const shifts = isShifted ? `${name}_m` : ""
-  const inputs = [`${name}_q`, `${name}_s`, shifts, normWeights, added]
+  const inputs = [graph.wholeFile(), normWeights, added]
   inputs.push(bias ? graph.floats([...bias]) : "")
   if (adapters) inputs.push(adapters.a, adapters.b, adapters.scales)
   while (inputs.at(-1) === "") inputs.pop()
@@ -195,6 +191,10 @@ export const panelProduct = (
         K: columns,
         bits,
         zero: isShifted ? shiftedZero : zero,
+        halves: areHalves ? 1 : 0,
+        levels: placeOf(levels),
+        scales: placeOf(scales.region),
+        ...(shifts && { shifts: placeOf(shifts.region) }),
         ...step?.attributes,
         ...(adapters && {
           adapter_factor: { float: productScale ** 2 },

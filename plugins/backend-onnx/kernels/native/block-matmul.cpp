@@ -1,13 +1,17 @@
 // BlockMatMul: rows of K values times a matrix in blocks, transposed: [.., N].
-// Inputs: x, levels, scales, and shifts where the matrix has them; where rows are normalized before
-// (RMSNorm), its weights, [K], and where something is added to x before that, an input of its size; a
-// bias, [N]; where rows have adapters, those of low-rank.h of some
-// products: [P, R / 16, K, 16], [P, R, N] and scales [B, .., R].
+// Inputs: x; the file of weights, as bytes; where rows are normalized before (RMSNorm), its weights,
+// [K], and where something is added to x before that, an input of its size; a bias, [N]; where rows
+// have adapters, those of low-rank.h of some products: [P, R / 16, K, 16], [P, R, N] and scales
+// [B, .., R].
 // Outputs: the product and, where something is added, that sum, [.., K].
-// Attributes: K, N, bits, zero, epsilon of the norm, and gate, the activation of GatedUnit that makes
-// a row of K values of 2 K of x (absent: none; rows are not normalized then), adapter_factor and
-// adapter_index, which of the P products it is.
+// Attributes: K, N, bits, zero, and of the matrix in the file where its levels, scales and shifts begin,
+// in lines of 64 bytes (shifts absent: none), and `halves`, whether scales and shifts are; epsilon of
+// the norm, and gate, the activation of GatedUnit that makes a row of K values of 2 K of x (absent:
+// none; rows are not normalized then), adapter_factor and adapter_index, which of the P products it is.
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <mutex>
 
 #include "low-rank.h"
 #include "node-call.h"
@@ -134,12 +138,19 @@ size_t panels_each(const Weights& weights, size_t rows) {
   return std::min(std::max<size_t>(1, some / panel_work), (weights.panels() + 7) / 8);
 }
 
+// Asks Linux to map a file by large pages, which a thread reads on through without waiting for the
+// addresses of small ones. Where it can't, nothing changes.
+void advise_large_pages(const Tensor& file) {
+  constexpr size_t page = 4096;
+  const size_t before = reinterpret_cast<uintptr_t>(file.data) % page;
+  madvise(file.as<char>() - before, before + file.elements, MADV_HUGEPAGE);
+}
+
 class BlockMatMul : public Operator {
  public:
   static constexpr const char* kName = "BlockMatMul";
-  static constexpr int kTypes[] = {kFloat, kUint8, kAnyType, kAnyType, kFloat,
-                                   kFloat, kFloat, kFloat,   kFloat,   kFloat};
-  static constexpr size_t kRequired = 3;
+  static constexpr int kTypes[] = {kFloat, kUint8, kFloat, kFloat, kFloat, kFloat, kFloat, kFloat};
+  static constexpr size_t kRequired = 2;
   static constexpr int kResults[] = {kFloat, kFloat};
   static constexpr size_t kRequiredResults = 1;
 
@@ -153,15 +164,20 @@ class BlockMatMul : public Operator {
     weights_.bits = static_cast<int>(attributes.integer("bits"));
     weights_.zero = static_cast<int>(attributes.integer("zero"));
     weights_.blocks = (weights_.columns + kBlock - 1) / kBlock;
+    weights_.halves = attributes.integer("halves") == 1;
+    levels_ = attributes.integer("levels");
+    scales_ = attributes.integer("scales");
+    shifts_ = attributes.integer("shifts");
   }
 
   int type_of(size_t input) const override { return input_type(kTypes, input); }
 
   void compute(Call& call) const override {
-    const Weights weights = weights_of(call);
+    const Tensor file = call.input(1);
+    const Weights weights = weights_of(call, file);
     Tensor x = call.input(0);
     Source source = source_of(call, x, weights.columns);
-    const Tensor bias = call.input(6);
+    const Tensor bias = call.input(4);
     call.expect(!bias.data || bias.elements == weights.outputs,
                 "BlockMatMul: the bias has another size");
     LowRank adapters = adapters_of(call, x, weights);
@@ -173,6 +189,7 @@ class BlockMatMul : public Operator {
     width = static_cast<int64_t>(weights.columns);
     if (source.added) source.sums = call.output<float>(1, x.sizes, x.axes);
     if (!call.ok() || rows == 0) return;
+    std::call_once(advised_, advise_large_pages, file);
     const Product product{weights, rows_in(row_scratch, rows, weights), out};
     adapters.inner = reinterpret_cast<float*>(
         adapter_scratch.of(rows * adapters.ranks * sizeof(float)));
@@ -184,7 +201,7 @@ class BlockMatMul : public Operator {
 
  private:
   Source source_of(Call& call, const Tensor& x, size_t columns) const {
-    const Tensor norm_weights = call.input(4), added = call.input(5);
+    const Tensor norm_weights = call.input(2), added = call.input(3);
     const bool is_gated = gate_ != Activation::kNone;
     call.expect(x.last() == columns * (is_gated ? 2 : 1),
                 "BlockMatMul: x has another number of columns");
@@ -197,7 +214,7 @@ class BlockMatMul : public Operator {
   }
 
   LowRank adapters_of(Call& call, const Tensor& x, const Weights& weights) const {
-    const Tensor down = call.input(7), up = call.input(8), scales = call.input(9);
+    const Tensor down = call.input(5), up = call.input(6), scales = call.input(7);
     const size_t ranks = scales.last();
     if (!ranks || !call.ok()) return {};
     const size_t sequences = scales.elements / ranks, rows = x.elements / x.last();
@@ -217,30 +234,33 @@ class BlockMatMul : public Operator {
             nullptr};
   }
 
-  Weights weights_of(Call& call) const {
+  Weights weights_of(Call& call, const Tensor& file) const {
     Weights weights = weights_;
     const size_t blocks = weights.panels() * weights.blocks;
-    const Tensor levels = call.input(1), scales = call.input(2), shifts = call.input(3);
-    call.expect(blocks > 0 &&
-                    (weights.bits == 4 ? weights.zero < 16
-                                       : weights.bits == 8 && weights.zero == 128) &&
-                    levels.elements == blocks * weights.block_bytes() &&
-                    scales.elements == blocks * kPanel &&
-                    (scales.type == kFloat || scales.type == kFloat16) &&
-                    (!shifts.data || (shifts.elements == scales.elements &&
-                                      shifts.type == scales.type)),
-                "BlockMatMul: a weight has another size or type than its attributes ask for");
-    weights.halves = scales.type == kFloat16;
-    weights.levels = levels.as<const uint8_t>();
-    weights.scales = scales.data;
-    weights.shifts = shifts.data;
+    const size_t scale_bytes = blocks * kPanel * (weights.halves ? sizeof(uint16_t) : sizeof(float));
+    const auto at = [&](size_t line, size_t bytes) {
+      call.expect(line * kLine + bytes <= file.elements,
+                  "BlockMatMul: a part of the matrix is beyond the file of weights");
+      return file.as<const uint8_t>() + line * kLine;
+    };
+    call.expect(blocks > 0 && (weights.bits == 4 ? weights.zero < 16
+                                                 : weights.bits == 8 && weights.zero == 128),
+                "BlockMatMul: the matrix has another size or kind than the kernels know");
+    if (!call.ok()) return weights;
+    weights.levels = at(levels_, blocks * weights.block_bytes());
+    weights.scales = at(scales_, scale_bytes);
+    weights.shifts = shifts_ ? at(shifts_, scale_bytes) : nullptr;
     return weights;
   }
+
+  static constexpr size_t kLine = 64;
 
   Weights weights_{};
   Activation gate_;
   float epsilon_, adapter_factor_;
   size_t adapter_index_;
+  size_t levels_, scales_, shifts_;  // lines of the file
+  mutable std::once_flag advised_;
 };
 
 }  // namespace
