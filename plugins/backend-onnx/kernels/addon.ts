@@ -10,6 +10,8 @@ interface Addon {
   isInUse(): boolean
   /** Gives free pages of malloc back to the system, in about 5 ms. */
   trimMemory(): void
+  /** Asks for large pages in memory that nothing was written to yet; see native/large-pages.h. */
+  adviseLargePages(memory: ArrayBufferLike): void
   // what sampling does (sampling/logits.ts); not there without instructions
   largest(logits: Float32Array): number
   weigh(logits: Float32Array, largest: number, scale: number): number

@@ -1,10 +1,14 @@
 import { MessageChannel } from "node:worker_threads"
+import { addon } from "../kernels/addon.ts"
 import { type KvNumbers, zeros } from "./kv-store.ts"
 
 /** What the arrays of several banks may take while they wait for another one. */
 const fewBytes = 8 * 2 ** 20
 /** The same of the one that was given back last: a repeated prompt asks for as much. */
 const mostBytes = 32 * 2 ** 20
+
+/** From so many bytes on, rounding an array up to large pages, of 2 MB, costs little. */
+const largeBytes = 4 * 2 ** 20
 
 const bytesOf = (arrays: readonly KvNumbers[]): number =>
   arrays.reduce((sum, { byteLength }) => sum + byteLength, 0)
@@ -41,7 +45,13 @@ export class KvMemory {
   take(length: number): KvNumbers {
     const at = this.waiting.findLastIndex((array) => array.deref()?.length === length)
     const [array] = at < 0 ? [] : this.waiting.splice(at, 1)
-    return array?.deref() ?? zeros(this.halves, length)
+    return array?.deref() ?? this.make(length)
+  }
+
+  private make(length: number): KvNumbers {
+    const made = zeros(this.halves, length)
+    if (made.byteLength >= largeBytes) addon?.adviseLargePages(made.buffer)
+    return made
   }
 
   /** The arrays of a bank, which must not be used any more. */

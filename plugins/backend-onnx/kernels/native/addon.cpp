@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "large-pages.h"
 #include "node-api.h"
 #include "onnx-runtime.h"
 #include "operators.h"
@@ -192,6 +193,18 @@ napi_value__* trim_memory(napi_env__* env, napi_callback_info__*) {
   return value;
 }
 
+// Asks for large pages in an ArrayBuffer that nothing was written to yet.
+napi_value__* advise_large_pages(napi_env__* env, napi_callback_info__* info) {
+  size_t count = 1, bytes = 0;
+  void* data = nullptr;
+  napi_value__* value = nullptr;
+  napi_get_cb_info(env, info, &count, &value, nullptr, nullptr);
+  if (!napi_get_arraybuffer_info(env, value, &data, &bytes) && data)
+    rakit::advise_large_pages(data, bytes);
+  napi_get_undefined(env, &value);
+  return value;
+}
+
 // Has malloc return large blocks to the system when they are freed. By itself, glibc raises its
 // thresholds to 32 MB and twice as much with the first such blocks, and keeps the memory of a burst of
 // prompts (mallopt(3)). What the operator has set counts.
@@ -214,6 +227,7 @@ EXPORTED napi_value__* napi_register_module_v1(napi_env__* env, napi_value__* ex
   napi_set_named_property(env, exports, "instructions", value);
   rakit::export_function(env, exports, "isInUse", is_in_use);
   rakit::export_function(env, exports, "trimMemory", trim_memory);
+  rakit::export_function(env, exports, "adviseLargePages", advise_large_pages);
   if (kernels) rakit::export_logits(env, exports);
   return exports;
 }

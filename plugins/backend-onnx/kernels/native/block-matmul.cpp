@@ -8,11 +8,10 @@
 // in lines of 64 bytes (shifts absent: none), and `halves`, whether scales and shifts are; epsilon of
 // the norm, and gate, the activation of GatedUnit that makes a row of K values of 2 K of x (absent:
 // none; rows are not normalized then), adapter_factor and adapter_index, which of the P products it is.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <mutex>
 
+#include "large-pages.h"
 #include "low-rank.h"
 #include "node-call.h"
 #include "operators.h"
@@ -138,14 +137,6 @@ size_t panels_each(const Weights& weights, size_t rows) {
   return std::min(std::max<size_t>(1, some / panel_work), (weights.panels() + 7) / 8);
 }
 
-// Asks Linux to map a file by large pages, which a thread reads on through without waiting for the
-// addresses of small ones. Where it can't, nothing changes.
-void advise_large_pages(const Tensor& file) {
-  constexpr size_t page = 4096;
-  const size_t before = reinterpret_cast<uintptr_t>(file.data) % page;
-  madvise(file.as<char>() - before, before + file.elements, MADV_HUGEPAGE);
-}
-
 class BlockMatMul : public Operator {
  public:
   static constexpr const char* kName = "BlockMatMul";
@@ -189,7 +180,7 @@ class BlockMatMul : public Operator {
     width = static_cast<int64_t>(weights.columns);
     if (source.added) source.sums = call.output<float>(1, x.sizes, x.axes);
     if (!call.ok() || rows == 0) return;
-    std::call_once(advised_, advise_large_pages, file);
+    std::call_once(advised_, advise_large_pages, file.data, file.elements);
     const Product product{weights, rows_in(row_scratch, rows, weights), out};
     adapters.inner = reinterpret_cast<float*>(
         adapter_scratch.of(rows * adapters.ranks * sizeof(float)));

@@ -14,6 +14,7 @@ int napi_get_undefined(napi_env__*, napi_value__**);
 int napi_get_value_double(napi_env__*, napi_value__*, double*);
 int napi_get_typedarray_info(napi_env__*, napi_value__*, int* type, size_t* length, void** data,
                              napi_value__** buffer, size_t* offset);
+int napi_get_arraybuffer_info(napi_env__*, napi_value__*, void** data, size_t* bytes);
 int napi_get_cb_info(napi_env__*, napi_callback_info__*, size_t* count, napi_value__** arguments,
                      napi_value__** self, void** data);
 int napi_create_function(napi_env__*, const char*, size_t, napi_callback, void*, napi_value__**);
