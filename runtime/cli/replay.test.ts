@@ -55,6 +55,16 @@ it("compares no answers about other images, nor about other frames of a video", 
   })
 })
 
+it("says of no answer that it is another one where the receipt names no seed of then", () => {
+  const drawn = { ...then, seed: 7 }
+  expect(compared(then, { ...drawn, answer: "b" })).toMatchObject({
+    code: 2,
+    lines: ["not replayable: the receipt names no seed, and this answer was drawn by another one"],
+  })
+  expect(compared(then, drawn)).toMatchObject({ code: 0 })
+  expect(compared(drawn, { ...drawn, answer: "b" })).toMatchObject({ code: 1 })
+})
+
 const { publicKey, privateKey } = generateKeyPairSync("ed25519")
 const coded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
 const jws = (payload: object, typ = "receipt+jws") => {

@@ -200,6 +200,15 @@ export const compared = (evidence: Fields, now: Fields): Report => {
   if (["request", "media", "model", "date"].some((key) => differences.includes(key)))
     return { code: 2, lines: [...lines, "not comparable"], differences }
   const same = evidence.answer === now.answer
+  if (!same && evidence.seed === undefined && now.seed !== undefined)
+    return {
+      code: 2,
+      lines: [
+        ...lines,
+        "not replayable: the receipt names no seed, and this answer was drawn by another one",
+      ],
+      differences,
+    }
   return { code: same ? 0 : 1, lines: [...lines, same ? "equal" : "different"], differences }
 }
 
@@ -209,9 +218,15 @@ const notComparable = (lines: readonly string[], differences: readonly string[] 
   differences,
 })
 
-/** Whether a request leaves the seed to the server, as one for a picture does by -1. */
-const isRandom = ({ endpoint }: Receipt, { seed }: Fields): boolean =>
-  seed === -1 && endpoint.startsWith("images.")
+/**
+ * Whether a request names another seed than the receipt. One for a picture leaves it to the server
+ * by -1; where the receipt names none, it may be a field that the endpoint ignores.
+ */
+const isOtherSeed = ({ endpoint, evidence }: Receipt, { seed }: Fields): boolean =>
+  seed != null &&
+  evidence.seed !== undefined &&
+  seed !== evidence.seed &&
+  !(seed === -1 && endpoint.startsWith("images."))
 
 const report = (receipt: Receipt, request: Fields, configFile: string) =>
   Effect.gen(function* () {
@@ -226,7 +241,7 @@ const report = (receipt: Receipt, request: Fields, configFile: string) =>
     if (!endpoint?.batchable)
       return yield* Effect.fail(new Error(`Calls of '${receipt.endpoint}' can't be run again.`))
     yield* plainly(refuseWrong(endpoint, request))
-    if (request.seed != null && !isRandom(receipt, request) && request.seed !== evidence.seed)
+    if (isOtherSeed(receipt, request))
       return notComparable(
         [
           `the seed: ${showing(evidence.seed)} then, ${showing(request.seed)} now`,
