@@ -84,6 +84,19 @@ it("finds a package beside this server, too, where the config file finds none", 
   ])
 })
 
+it.each([
+  ["name", "name: 5, settings: {}, needs: [], provides: []", "a text"],
+  ["settings", 'name: "p", needs: [], provides: []', "a Schema"],
+  ["needs", 'name: "p", settings: {}, provides: []', "a list of tokens"],
+  ["provides", 'name: "p", settings: {}, needs: []', "a list of tokens"],
+  ["create", 'name: "p", settings: {}, needs: [], provides: [], create: 5', "a function"],
+])("says that a plugin has no `%s`", async (part, parts, kind) => {
+  const module = `export const plugin = { api: 1, create: () => ({}), ${parts} }`
+  install(`rakit-without-${part}`, module)
+  const { problems } = await load(`rakit-without-${part}`)
+  expect(problems.map(({ message }) => message)).toEqual([`the plugin has no \`${part}\`, ${kind}`])
+})
+
 it("names the module of a folder that is named in place of it", async () => {
   mkdirSync(join(folder, "own"), { recursive: true })
   mkdirSync(join(folder, "empty"))

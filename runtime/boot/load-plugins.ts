@@ -88,14 +88,13 @@ const packageFile = (name: string, configFile: string): string | undefined => {
   }
 }
 
-const isPlugin = (value: unknown): value is Plugin => {
-  const plugin = value as Partial<Plugin> | undefined
-  return (
-    typeof plugin?.name === "string" &&
-    plugin.settings !== undefined &&
-    Array.isArray(plugin.needs) &&
-    Array.isArray(plugin.provides)
-  )
+/** What every plugin has, and what that is. */
+const parts: Readonly<Record<string, readonly [kind: string, fits: (part: unknown) => boolean]>> = {
+  name: ["a text", (part) => typeof part === "string"],
+  settings: ["a Schema", (part) => part !== undefined],
+  needs: ["a list of tokens", Array.isArray],
+  provides: ["a list of tokens", Array.isArray],
+  create: ["a function", (part) => typeof part === "function"],
 }
 
 const isProblem = <T>(value: T | Omit<Problem, "path">): value is Omit<Problem, "path"> =>
@@ -156,22 +155,25 @@ const load = async (key: string, configFile: string): Promise<Loaded | Problem> 
 
 /** The plugin that a module exports, or why there is none that this server can run. */
 const pluginIn = (module: { readonly plugin?: unknown }): Plugin | Omit<Problem, "path"> => {
-  if (!isPlugin(module.plugin))
+  if (typeof module.plugin !== "object" || module.plugin === null)
     return {
       message: "the module exports no `plugin`",
       fix: "export it: export const plugin = definePlugin({ ... }).",
     }
-  if (module.plugin.api !== 1)
+  const plugin = module.plugin as Plugin
+  // first: one of another version may have other parts
+  if (plugin.api !== 1)
     return {
-      message: `the plugin speaks version ${String(module.plugin.api)} of the plugin contract; this server speaks 1`,
+      message: `the plugin speaks version ${String(plugin.api)} of the plugin contract; this server speaks 1`,
       fix: "install a version of the plugin that fits.",
     }
-  if (typeof module.plugin.create !== "function")
-    return {
-      message: "the plugin has no `create`",
-      fix: "define it: definePlugin({ ..., create: (settings) => ({ register, start }) }).",
-    }
-  return module.plugin
+  for (const [part, [kind, fits]] of Object.entries(parts))
+    if (!fits(plugin[part as keyof Plugin]))
+      return {
+        message: `the plugin has no \`${part}\`, ${kind}`,
+        fix: "define it: definePlugin({ ... }) says what a plugin has.",
+      }
+  return plugin
 }
 
 /** Imports the plugins of a config file. Never rejects: what can't be used is a problem. */
