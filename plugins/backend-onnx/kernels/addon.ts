@@ -14,6 +14,7 @@ interface Addon {
   adviseLargePages(memory: ArrayBufferLike): void
   // what sampling does (sampling/logits.ts); not there without instructions
   largest(logits: Float32Array): number
+  largestAllowed(logits: Float32Array, mask: Uint32Array): number
   weigh(logits: Float32Array, largest: number, scale: number): number
   pick(weights: Float32Array, target: number): number
   listLikely(weights: Float32Array, least: number, tokens: Int32Array): number

@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { describe, expect, test } from "vitest"
 import { runs } from "../../../testing/property.ts"
 import { passes, plainPasses } from "./logits.ts"
+import type { TokenMask } from "./token-mask.ts"
 
 const native = passes === plainPasses ? undefined : passes
 
@@ -17,6 +18,24 @@ const rows = fc
 const exact = fc
   .array(fc.integer({ min: 0, max: 1_024 }), { minLength: 1, maxLength: 700, size: "max" })
   .map((values) => Float32Array.from(values, (value) => value / 1_024))
+const sharedMask = (words: readonly number[]): TokenMask => {
+  const mask = new Uint32Array(new SharedArrayBuffer(words.length * 4))
+  mask.set(words)
+  return mask
+}
+const word = fc.oneof(fc.constantFrom(0, 0xffff_ffff), fc.integer({ min: 0, max: 0xffff_ffff }))
+/** Shorter and longer than the rows; in shared memory, as the thread of the grammars has them. */
+const masks = fc
+  .array(word, { maxLength: 24, size: "max" })
+  .chain((words) => fc.constantFrom(Uint32Array.from(words), sharedMask(words)))
+/** With what is no number, too. */
+const anyRows = fc
+  .array(fc.oneof({ weight: 200, arbitrary: logit }, fc.constantFrom(Number.NaN, Infinity)), {
+    minLength: 1,
+    maxLength: 700,
+    size: "max",
+  })
+  .map((values) => Float32Array.from(values))
 const some = { numRuns: runs(500) }
 
 const listOf = (of: typeof passes, weights: Float32Array, least: number, room: number) => {
@@ -24,6 +43,9 @@ const listOf = (of: typeof passes, weights: Float32Array, least: number, room: n
   const count = of.listLikely(weights, least, tokens)
   return count > room ? "more" : [...tokens.subarray(0, count)]
 }
+
+const isAllowed = (mask: TokenMask, id: number): boolean =>
+  id < mask.length * 32 && ((mask[id >> 5]! >>> (id & 31)) & 1) === 1
 
 describe.each([["plain", plainPasses] as const, ...(native ? [["native", native] as const] : [])])(
   "the %s passes",
@@ -41,6 +63,19 @@ describe.each([["plain", plainPasses] as const, ...(native ? [["native", native]
         some,
       )
       expect(of.largest(new Float32Array())).toBe(Number.NEGATIVE_INFINITY)
+    })
+
+    test("forbid what a mask does not allow, and find the largest of what it does", () => {
+      fc.assert(
+        fc.property(anyRows, masks, (row, mask) => {
+          const wanted = row.map((value, id) => (isAllowed(mask, id) ? value : -Infinity))
+          const logits = row.slice()
+          expect(of.largestAllowed(logits, mask)).toBe(plainPasses.largest(wanted))
+          expect(logits).toEqual(wanted)
+        }),
+        some,
+      )
+      expect(of.largestAllowed(new Float32Array(), Uint32Array.of(1))).toBe(-Infinity)
     })
 
     test("weigh by the exponential", () => {

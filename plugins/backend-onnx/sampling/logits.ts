@@ -1,9 +1,15 @@
 import { addon } from "../kernels/addon.ts"
+import { maskLogits, type TokenMask } from "./token-mask.ts"
 
 /** What sampling does with the logits of a row `[V]`, in whole passes over them. */
 export interface LogitPasses {
   /** Returns the largest logit; NaN where one is NaN or positive infinity. */
   largest(logits: Float32Array): number
+  /**
+   * Sets the logits of forbidden tokens to minus infinity, and returns the largest of the others as
+   * `largest` does.
+   */
+  largestAllowed(logits: Float32Array, mask: TokenMask): number
   /** Replaces logits by e^((logit - largest) * scale), and returns the sum. */
   weigh(logits: Float32Array, largest: number, scale: number): number
   /**
@@ -44,6 +50,10 @@ export const plainPasses: LogitPasses = {
       if (logit > largest) largest = logit
     }
     return unsound ? Number.NaN : largest
+  },
+  largestAllowed: (logits, mask) => {
+    maskLogits(logits, mask)
+    return plainPasses.largest(logits)
   },
   weigh: (logits, largest, scale) => {
     const binary = scale * Math.LOG2E

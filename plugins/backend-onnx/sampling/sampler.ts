@@ -2,7 +2,7 @@ import { drawLikely } from "./likely.ts"
 import { passes } from "./logits.ts"
 import { dropBelow, keepLikeliest, keepNucleus } from "./nucleus.ts"
 import type { Random } from "./random.ts"
-import { allowedTokens, allows, GrammarFailed, maskLogits, type TokenMask } from "./token-mask.ts"
+import { allowedTokens, allows, GrammarFailed, type TokenMask } from "./token-mask.ts"
 
 /** Sampling parameters of the chat request. */
 export interface SamplerSettings {
@@ -25,13 +25,10 @@ export const assertLogits = (logits: Float32Array): void => {
   if (Number.isNaN(passes.largest(logits))) throw new Error("the model's logits are not numbers")
 }
 
-const argmax = (values: Float32Array): number => values.indexOf(passes.largest(values))
-
 /**
  * Replaces logits by exp(logit / temperature), scaled so that the largest is 1. Returns the sum.
  */
-const unnormalized = (logits: Float32Array, temperature: number): number => {
-  const largest = passes.largest(logits)
+const unnormalized = (logits: Float32Array, largest: number, temperature: number): number => {
   if (largest > Number.NEGATIVE_INFINITY) return passes.weigh(logits, largest, 1 / temperature)
   logits.fill(0)
   return 0
@@ -75,10 +72,10 @@ export class Sampler {
     for (const [id, bias] of logitBias) if (id < logits.length) logits[id] = logits[id]! + bias
   }
 
-  private choose(logits: Float32Array): number {
+  private choose(logits: Float32Array, largest = passes.largest(logits)): number {
     const { temperature, topP, topK = 0, minP = 0 } = this.settings
-    if (temperature < coldest) return argmax(logits)
-    let sum = unnormalized(logits, temperature)
+    if (temperature < coldest) return logits.indexOf(largest)
+    let sum = unnormalized(logits, largest, temperature)
     if (topP >= 1 && topK === 0 && minP === 0) return passes.pick(logits, this.random() * sum)
     const likely = drawLikely(logits, sum, { topP, topK, minP }, this.random)
     if (likely !== undefined) return likely
@@ -92,14 +89,15 @@ export class Sampler {
     const few = allowedTokens(mask, logits.length, logits.length * listedShare)
     if (few?.length === 0) throw new GrammarFailed("the grammar allows no token")
     if (!few) {
-      maskLogits(logits, mask)
-      const id = this.choose(logits)
+      const id = this.choose(logits, passes.largestAllowed(logits, mask))
       if (allows(mask, id)) return id
       // the model gives none of the allowed tokens any probability
       return allowedTokens(mask, logits.length, logits.length)![0]!
     }
     if (few.length === 1) return few[0]!
-    return few[this.choose(Float32Array.from(few, (id) => logits[id]!))]!
+    const own = new Float32Array(few.length)
+    for (let i = 0; i < few.length; i++) own[i] = logits[few[i]!]!
+    return few[this.choose(own)]!
   }
 
   /**

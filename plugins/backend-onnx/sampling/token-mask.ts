@@ -37,6 +37,24 @@ export const allows = (mask: TokenMask, id: number): boolean =>
 const wordsFor = (mask: TokenMask, vocabulary: number): number =>
   Math.min(mask.length, Math.ceil(vocabulary / 32))
 
+/** Lists of so many tokens go on only after all were counted. */
+const countedFrom = 64
+
+const bitsIn = (word: number): number => {
+  const pairs = word - ((word >>> 1) & 0x5555_5555)
+  const fours = (pairs & 0x3333_3333) + ((pairs >>> 2) & 0x3333_3333)
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f_0f0f, 0x0101_0101) >>> 24
+}
+
+/** Whether more than `most` tokens are allowed. */
+const allowsMore = (mask: TokenMask, vocabulary: number, most: number): boolean => {
+  const whole = Math.min(mask.length, vocabulary >> 5)
+  let count = 0
+  for (let word = 0; word < whole && count <= most; word++) count += bitsIn(mask[word]!)
+  if (whole < mask.length) count += bitsIn(mask[whole]! & ((1 << (vocabulary & 31)) - 1))
+  return count > most
+}
+
 /** Returns the allowed tokens in rising order; undefined when there are more than `most`. */
 export const allowedTokens = (
   mask: TokenMask,
@@ -48,16 +66,15 @@ export const allowedTokens = (
     for (let bits = mask[word]!; bits !== 0; bits &= bits - 1) {
       const id = word * 32 + (31 - Math.clz32(bits & -bits))
       if (id >= vocabulary) break
-      if (ids.length === most) return undefined
+      if (ids.length + 1 > most) return undefined
+      // to list many takes far longer than to count them
+      if (ids.length === countedFrom && allowsMore(mask, vocabulary, most)) return undefined
       ids.push(id)
     }
   return ids
 }
 
-/**
- * Sets the logits of forbidden tokens to minus infinity, in place: fast for masks that allow most
- * tokens.
- */
+/** Sets the logits of forbidden tokens to minus infinity, in place. */
 export const maskLogits = (logits: Float32Array, mask: TokenMask): void => {
   const words = wordsFor(mask, logits.length)
   for (let word = 0; word < words; word++)

@@ -12,9 +12,9 @@ namespace rakit {
 namespace {
 
 constexpr LaneKernels kLaneKernels{
-    attend,    attention_scratch_bytes, add_rows, normalize_row, turn_heads,
-    to_halves, gate,                    lower,    raise,         largest_logit,
-    weigh_logits, pick_weight, list_likely};
+    attend,          attention_scratch_bytes, add_rows,    normalize_row, turn_heads,
+    to_halves,       gate,                    lower,       raise,         largest_logit,
+    largest_allowed, weigh_logits,            pick_weight, list_likely};
 
 }  // namespace
 }  // namespace rakit

@@ -29,6 +29,35 @@ inline float largest_logit(const float* logits, size_t count) {
   return sound ? largest : NAN;
 }
 
+// Sets the logits to negative infinity whose bits are 0, and those for which there are no bits: bit
+// i % 32 of word i / 32. Returns the largest of the others as `largest_logit` does.
+inline float largest_allowed(float* logits, size_t count, const uint32_t* words,
+                             size_t word_count) {
+  Ints bits;
+  for (size_t lane = 0; lane < kLanes; lane++) bits[lane] = int32_t{1} << lane;
+  const size_t covered = word_count < count / 32 ? word_count * 32 : count;
+  Floats most = all(-INFINITY);
+  Ints unsound{};
+  size_t i = 0;
+  for (; i + 32 <= covered; i += 32)
+    for (size_t first = 0; first < 32; first += kLanes) {
+      float* const at = logits + i + first;
+      const Ints allowed = (all(static_cast<int32_t>(words[i / 32] >> first)) & bits) != 0;
+      const Floats values = allowed ? load(at) : all(-INFINITY);
+      store(at, values);
+      unsound |= ~(values < all(INFINITY));
+      most = most > values ? most : values;
+    }
+  float largest = fold(most, [](Floats a, Floats b) { return a > b ? a : b; });
+  bool sound = fold(unsound, [](Ints a, Ints b) { return a | b; }) == 0;
+  for (; i < count; i++) {
+    if (i / 32 >= word_count || !(words[i / 32] >> i % 32 & 1)) logits[i] = -INFINITY;
+    sound &= logits[i] < INFINITY;
+    largest = logits[i] > largest ? logits[i] : largest;
+  }
+  return sound ? largest : NAN;
+}
+
 // Replaces logits by e^((logit - largest) * scale), and returns the sum.
 inline double weigh_logits(float* logits, size_t count, float largest, float scale) {
   Doubles sums{};

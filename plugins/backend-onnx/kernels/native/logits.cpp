@@ -29,13 +29,17 @@ class Arguments {
     return {data, count};
   }
 
+  const uint32_t* words(size_t index, size_t& count) const {
+    return static_cast<const uint32_t*>(array(index, kUint32, count));
+  }
+
   int32_t* integers(size_t index, size_t& count) const {
     return static_cast<int32_t*>(array(index, kInt32, count));
   }
 
  private:
   static constexpr size_t kMost = 4;
-  static constexpr int kInt32 = 5, kFloat32 = 7;
+  static constexpr int kInt32 = 5, kUint32 = 6, kFloat32 = 7;
 
   void* array(size_t index, int wanted, size_t& count) const {
     int type = -1;
@@ -60,6 +64,14 @@ napi_value__* number(napi_env__* env, double value) {
 napi_value__* largest(napi_env__* env, napi_callback_info__* info) {
   const auto [data, count] = Arguments(env, info).floats(0);
   return number(env, kernels()->largest_logit(data, count));
+}
+
+napi_value__* largest_allowed(napi_env__* env, napi_callback_info__* info) {
+  const Arguments arguments(env, info);
+  const auto [data, count] = arguments.floats(0);
+  size_t word_count = 0;
+  const uint32_t* words = arguments.words(1, word_count);
+  return number(env, kernels()->largest_allowed(data, count, words, word_count));
 }
 
 napi_value__* weigh(napi_env__* env, napi_callback_info__* info) {
@@ -91,6 +103,7 @@ napi_value__* list_likely(napi_env__* env, napi_callback_info__* info) {
 
 void export_logits(napi_env__* env, napi_value__* exports) {
   export_function(env, exports, "largest", largest);
+  export_function(env, exports, "largestAllowed", largest_allowed);
   export_function(env, exports, "weigh", weigh);
   export_function(env, exports, "pick", pick);
   export_function(env, exports, "listLikely", list_likely);

@@ -25,6 +25,7 @@ struct LaneKernels {
   void (*raise)(const float* sums, const float* up, size_t stride, size_t count, float* to);
   // Of sampling; see logits-lanes.h.
   float (*largest_logit)(const float* logits, size_t count);
+  float (*largest_allowed)(float* logits, size_t count, const uint32_t* words, size_t word_count);
   double (*weigh_logits)(float* logits, size_t count, float largest, float scale);
   size_t (*pick_weight)(const float* weights, size_t count, double target);
   size_t (*list_likely)(const float* weights, size_t count, float least, int32_t* indices,
