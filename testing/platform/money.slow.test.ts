@@ -139,7 +139,9 @@ describe("1,000 parallel calls on a balance that covers 100", () => {
   }, 120_000)
 })
 
-describe("kill -9 in the middle, 50 times", () => {
+const kills = Number(process.env.RAKIT_TEST_KILLS ?? 50)
+
+describe(`kill -9 in the middle, ${kills} times`, () => {
   const leaseMs = 3_000
 
   /** Streams and short calls until the server is gone. */
@@ -200,7 +202,7 @@ describe("kill -9 in the middle, 50 times", () => {
         env: { RAKIT_API_KEY: apiKey },
       })
     let before = 0
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < kills; round++) {
       const server = await start()
       const loading = load(server)
       const after = await until(
