@@ -54,7 +54,11 @@ export const openServedChat = async ({
       models,
     }),
   )
-  const start = { config: join(folder, "served.yaml"), dataDir: join(folder, "data") }
+  const start = {
+    config: join(folder, "served.yaml"),
+    dataDir: join(folder, "data"),
+    env: { RAKIT_TEST_BATCH_POLL_MS: "100" },
+  }
   mkdirSync(start.dataDir)
   const platform = await startPlatform(start)
   const platforms = [platform]
