@@ -63,7 +63,7 @@ export const start = (
     config,
     database: database === "embedded" ? database : new URL(database),
     dataDir,
-    env: { RAKIT_API_KEY: apiKey },
+    env: { RAKIT_API_KEY: apiKey, RAKIT_TEST_BATCH_POLL_MS: "200" },
   })
 
 /**
