@@ -23,7 +23,7 @@ const run = async (bench: string, ...args: readonly string[]): Promise<string> =
     ["--import", "tsx", `bench/${bench}.ts`, ...args],
     {
       cwd: root,
-      env: { ...process.env, DATABASE_URL: database.url },
+      env: { ...process.env, DATABASE_URL: database.url, RAKIT_TEST_BATCH_POLL_MS: "200" },
     },
   )
   return stdout
@@ -58,13 +58,13 @@ it("paid.ts prints what being paid for adds, and the most that is held", async (
 }, 300_000)
 
 it("http.ts prints requests a second and p95 of each server, and no reply fails", async () => {
-  const text = await run("http", "--rounds", "1", "--ms", "500")
+  const text = await run("http", "--rounds", "1", "--ms", "200")
   for (const title of ["GET /v1/models", "POST /v1/embeddings"]) expect(text).toContain(title)
   expect(text.match(/^ {2}(rakit|limit).* x +0$/gm)).toHaveLength(6)
 }, 60_000)
 
 it("batches.ts prints the ratio to the engine, and memory over a batch", async () => {
-  const text = await run("batches", "--rounds", "1", "--lines", "100", "--whole", "400")
+  const text = await run("batches", "--rounds", "1", "--lines", "20", "--whole", "100")
   expect(text).toMatch(/a batch, from its first line to its end +\d[\d.,]* +\d[\d.,]* x/)
   expect(text).toMatch(/most MB( +[\d.,-]+){10}/)
 }, 120_000)
@@ -118,7 +118,7 @@ it("images.ts prints steps/s to a bare session, with a LoRA and without, and mem
 }, 120_000)
 
 it("soak.ts answers the honest well beside the hostile, and the ledger stays sound", async () => {
-  const text = await run("soak", "--minutes", "0.1", "--idle", "5", "--rest", "1")
+  const text = await run("soak", "--minutes", "0.1", "--warm", "2", "--idle", "3", "--rest", "1")
   for (const kind of ["health", "first token", "chat", "embeddings", "file"])
     expect(text).toMatch(new RegExp(`^ {2}${kind} +\\d`, "m"))
   // where other programs take the cores, a full queue may say so; nothing else may go wrong
@@ -151,7 +151,7 @@ it("ingest.ts says how each file ends, with a sound and a broken one", async () 
 it.skipIf(!existsSync("/usr/lib/postgresql"))(
   "scale.ts measures each kind of work on two servers, and no call fails",
   async () => {
-    const times = ["--ms", "300", "--idle", "300", "--settle", "100"]
+    const times = ["--ms", "200", "--idle", "200", "--settle", "20"]
     const short = ["--rounds", "1", "--connections", "8", ...times]
     const few = ["--servers", "2", "--lines", "20", "--batches", "1", "--chunks", "20,60"]
     const text = await run("scale", ...short, ...few)
@@ -181,7 +181,7 @@ it.skipIf(!existsSync("/usr/lib/postgresql") || missing("nginx"))(
 it.skipIf(!installedChromium)(
   "first-hour.ts walks from sign-up to an answer, and loads every page on two devices",
   async () => {
-    const text = await run("first-hour", "--rounds", "1", "--quiet", "300", "--only", "walks,pages")
+    const text = await run("first-hour", "--rounds", "1", "--quiet", "100", "--only", "walks,pages")
     expect(text).toMatch(/Sign-up to the first answer.*\n.*\n +\d/)
     for (const page of ["dashboard, signed out", "overview, signed in", "/docs", "/docs/guide"])
       for (const cache of ["cold", "warm"])

@@ -1,6 +1,7 @@
 // Honest clients beside hostile ones, for minutes: how long the honest wait, compared with the
 // same server left in peace just before, and whether memory stays flat. `npm run build && node
-// --import tsx bench/soak.ts [--minutes 10] [--idle 60] [--rest 20] [--only "900 headers;bodies"]`
+// --import tsx bench/soak.ts [--minutes 10] [--warm 5] [--idle 60] [--rest 20]
+// [--only "900 headers;bodies"]`
 import { type ChildProcess, execFile, fork } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout } from "node:timers/promises"
@@ -23,11 +24,13 @@ const { values } = parseArgs({
     idle: { type: "string", default: "60" },
     rest: { type: "string", default: "20" },
     only: { type: "string" },
+    warm: { type: "string", default: "5" },
   },
 })
 const loadMs = Number(values.minutes) * 60_000
 const idleMs = Number(values.idle) * 1000
 const restMs = Number(values.rest) * 1000
+const warmMs = Number(values.warm) * 1000
 const everyMs = 30_000
 const only = values.only?.split(";")
 const hostileBodies = !only || only.includes("bodies") ? bodies : []
@@ -76,7 +79,7 @@ const measure = async (deployment: Deployment) => {
     const attacker = await addAccount(url, token)
     const rss: RssSample[] = []
     honest.send({ url, key: deployment.apiKey })
-    await setTimeout(5_000)
+    await setTimeout(warmMs)
     await ask<HonestSamples>(honest, "take") // warms up; not counted
     console.log("\nserver's resident memory, honest clients only")
     await watch(pid, idleMs, [])

@@ -82,19 +82,21 @@ const configText = ({
 
 /**
  * Embedded PostgreSQL with the settings of production, flushing to disk; DATABASE_URL names an
- * empty database to use instead.
+ * empty database to use instead, RAKIT_TEST_BATCH_POLL_MS how often batches are looked for.
  */
 export const makeDeployment = (options: DeploymentOptions = {}): Deployment => {
   const folder = mkdtempSync(join(tmpdir(), "rakit-bench-"))
   const config = join(folder, "bench.yaml")
   writeFileSync(config, configText(options))
   const database = options.env?.DATABASE_URL ?? process.env.DATABASE_URL
+  const pollMs = process.env.RAKIT_TEST_BATCH_POLL_MS
   const env = {
     RAKIT_DATA: join(folder, "data"),
     PORT: "0",
     HOST: "127.0.0.1",
     RAKIT_API_KEY: apiKey,
     ...(database && { DATABASE_URL: database }),
+    ...(pollMs && { RAKIT_TEST_BATCH_POLL_MS: pollMs }),
     ...options.env,
   }
   return {
