@@ -87,10 +87,18 @@ const backUp = async ({ config, env }: Place): Promise<string> => {
 
 describe.skipIf(noS3Server() !== undefined)("a backup", () => {
   let server: S3Server
+  /** A source that no test changes, on a server and a disk. */
+  let source: Place
+  const sourceClosers: typeof closers = []
   beforeAll(async () => {
     server = await startS3Server()
+    source = await furnished(["server", "disk"])
+    sourceClosers.push(...closers.splice(0))
+  }, 120_000)
+  afterAll(async () => {
+    for (const close of sourceClosers.reverse()) await close()
+    await server.close()
   })
-  afterAll(() => server.close())
 
   const emptyPlace = async ([database, storage]: Where): Promise<Place> => {
     const config =
@@ -131,8 +139,8 @@ describe.skipIf(noS3Server() !== undefined)("a backup", () => {
   ])(
     "of %s comes back on %s, and from there where it was, the same to the byte",
     async (from, to) => {
-      const source = await furnished(from)
-      const first = await backUp(source)
+      const origin = from[0] === "server" ? source : await furnished(from)
+      const first = await backUp(origin)
       const content = contentOf(first)
       expect(content.blobs.length).toBeGreaterThan(fileCount)
       const there = await emptyPlace(to)
@@ -148,7 +156,7 @@ describe.skipIf(noS3Server() !== undefined)("a backup", () => {
 
       // it is a deployment again, and refuses another restore
       const platform = await serve(back)
-      const key = JSON.parse(readFileSync(join(source.env.RAKIT_DATA!, "credentials.json"), "utf8"))
+      const key = JSON.parse(readFileSync(join(origin.env.RAKIT_DATA!, "credentials.json"), "utf8"))
       const client = new OpenAI({
         baseURL: `${platform.url}/v1`,
         apiKey: key.api_key,
@@ -166,7 +174,6 @@ describe.skipIf(noS3Server() !== undefined)("a backup", () => {
   )
 
   it("that was killed is none, and neither is a restore that was", async () => {
-    const source = await furnished(["server", "disk"])
     const killed = async (args: readonly string[], place: Place, isUnderWay: () => boolean) => {
       const child = cliCommand(args, place.env)
       const ended = once(child, "exit")
@@ -208,7 +215,6 @@ describe.skipIf(noS3Server() !== undefined)("a backup", () => {
   }, 180_000)
 
   it("with one flipped bit is refused by the file's name, and nothing is restored", async () => {
-    const source = await furnished(["server", "disk"])
     const whole = await backUp(source)
     const blob = readdirSync(join(whole, "blobs"), { recursive: true, encoding: "utf8" }).find(
       (name) => name.length > 60,
