@@ -55,7 +55,6 @@ export class GraphBuilder {
   private readonly outputs: ProtobufWriter[] = []
   private readonly constants = new Map<string, Value>()
   private readonly constantNames = new Set<Value>()
-  private readsFile = false
   private fresh = 0
 
   constructor(store: WeightStore, target: Target = "cpu", kernels = false) {
@@ -227,7 +226,6 @@ export class GraphBuilder {
    * maps each constant on its own, and what is mapped in one piece may have large pages.
    */
   wholeFile(): Value {
-    this.readsFile = true
     this.constantNames.add(wholeFile)
     return wholeFile
   }
@@ -270,7 +268,7 @@ export class GraphBuilder {
     for (const node of nodes) graph.message(1, nodeProto(node))
     graph.text(2, "rakit")
     for (const initializer of this.initializers) graph.message(5, initializer)
-    if (this.readsFile) {
+    if (this.constantNames.has(wholeFile)) {
       const bytes = this.store.size
       graph.message(5, this.external(wholeFile, "uint8", [bytes], { offset: 0, bytes }))
     }

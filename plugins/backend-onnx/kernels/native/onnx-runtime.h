@@ -22,7 +22,7 @@ struct OrtApiBase {
   const char* (*version)();
 };
 
-enum ElementType : int { kFloat = 1, kUint8 = 2, kUint16 = 4, kInt64 = 7, kFloat16 = 10, kAnyType = 0 };
+enum ElementType : int { kFloat = 1, kUint8 = 2, kUint16 = 4, kInt64 = 7, kAnyType = 0 };
 enum AllocatorType : int { kDeviceAllocator = 0 };
 enum MemoryType : int { kDefaultMemory = 0 };
 enum ErrorCode : int { kFail = 1, kInvalidArgument = 2 };
