@@ -1,5 +1,7 @@
 // Groups of 16 rows by the tiles of AMX (Intel Architecture Instruction Set Extensions Programming
 // Reference, TDPBSSD), few rows by AVX-512, with the same numbers.
+#include <algorithm>
+
 #include "avx512-panels.h"
 
 namespace rakit {
@@ -8,16 +10,25 @@ namespace {
 constexpr size_t kUnpacked = kPanel * kBlock;
 // Unpacking a panel for tiles takes as long as multiplying 16 rows by it.
 constexpr size_t kLeastForTiles = 2 * kGroup;
+// Panels that take turns with a group of rows, so that it is read from the second cache once for all
+// of them; and how many of their blocks, which have to stay in the caches for all groups.
+constexpr size_t kTogether = 4;
+constexpr size_t kUnpackedBlocks = 64;
+
+// The blocks `first` to `first + count` of a panel.
+struct Blocks {
+  size_t panel, first, count;
+};
 
 // Levels less `zero`, a block of 512 bytes as a tile takes it: rows of 4 columns of 16 outputs.
 template <int Bits>
-void unpack_panel(const Weights& weights, size_t panel, int8_t* to) {
-  const uint8_t* from = weights.levels + panel * weights.blocks * weights.block_bytes();
+void unpack(const Weights& weights, const Blocks& blocks, int8_t* to) {
+  const uint8_t* from =
+      weights.levels + (blocks.panel * weights.blocks + blocks.first) * weights.block_bytes();
   const __m512i zero = _mm512_set1_epi8(static_cast<char>(weights.zero));
-  for (size_t b = 0; b < weights.blocks; b++) {
+  for (size_t b = 0; b < blocks.count; b++) {
     __m512i levels[8];
-    for (size_t line = 0; line < weights.block_bytes(); line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(from + kAhead + line), _MM_HINT_T0);
+    read_ahead(from, weights.block_bytes());
     load_levels<Bits>(from, levels);
     for (int g = 0; g < 8; g++)
       _mm512_store_si512(to + 64 * g, _mm512_sub_epi8(levels[g], zero));
@@ -26,13 +37,21 @@ void unpack_panel(const Weights& weights, size_t panel, int8_t* to) {
   }
 }
 
-// Tiles 0 and 1: sums of 16 rows and 16 outputs; 2 and 3: rows; 4 and 5: levels. Blocks take turns, so
-// that the sums of one are read while the other's are made.
+// Tiles 0 to 3: sums of 16 rows and 16 outputs; 4 and 5: rows; 6 and 7: levels.
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 32, 32, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 8, 8};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 32, 32, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 8, 8};
 };
+
+// The numbers of tiles are part of the instructions.
+#define RAKIT_MULTIPLY_TILES(sum, x_tile, levels_tile, x, levels) \
+  do {                                                            \
+    _tile_zero(sum);                                              \
+    _tile_loadd(x_tile, x, kBlock);                               \
+    _tile_loadd(levels_tile, levels, 64);                         \
+    _tile_dpbssd(sum, x_tile, levels_tile);                       \
+  } while (0)
 
 struct Block {
   __m512 scale;
@@ -53,58 +72,87 @@ inline void add_shifts(__m512 (&total)[16], __m512 shift, const float* row_sums)
     total[r] = _mm512_fmadd_ps(shift, _mm512_set1_ps(row_sums[r]), total[r]);
 }
 
+// Adds the products of blocks to the outputs of a full group of rows, which the first block sets. An
+// instruction that stores a tile waits for all before it, and what is loaded after it waits for it,
+// so four are stored at a time, and the tiles of the next four are multiplied while these are scaled.
 template <bool Shifted>
-void multiply_tiles(const Product& product, size_t panel, size_t group, const int8_t* unpacked) {
+void multiply_tiles(const Product& product, size_t group, const Blocks& blocks,
+                    const int8_t* unpacked) {
   const auto& [weights, rows, out] = product;
-  const size_t blocks = weights.blocks, start = group * kGroup * blocks;
+  const size_t start = (group * weights.blocks + blocks.first) * kGroup;
   const int8_t* x = rows.levels + start * kBlock;
   const float* scales = rows.scales + start;
   const float* sums = Shifted ? rows.sums + start : nullptr;
-  alignas(64) int32_t even[256], odd[256];
+  float* to = out + group * kGroup * weights.outputs + blocks.panel * kPanel;
+  const __mmask16 lanes = lanes_of(weights, blocks.panel);
+  alignas(64) int32_t made[4][256];
   __m512 total[16];
-  for (int r = 0; r < 16; r++) total[r] = _mm512_setzero_ps();
-  const auto make_even = [&](size_t b) __attribute__((always_inline)) {
-    _tile_zero(0);
-    _tile_loadd(2, x + b * kGroup * kBlock, kBlock);
-    _tile_loadd(4, unpacked + b * kUnpacked, 64);
-    _tile_dpbssd(0, 2, 4);
-  };
-  const auto make_odd = [&](size_t b) __attribute__((always_inline)) {
-    _tile_zero(1);
-    _tile_loadd(3, x + b * kGroup * kBlock, kBlock);
-    _tile_loadd(5, unpacked + b * kUnpacked, 64);
-    _tile_dpbssd(1, 3, 5);
-  };
+#pragma GCC unroll 16
+  for (int r = 0; r < 16; r++) {
+    float* row = to + r * weights.outputs;
+    total[r] = blocks.first ? _mm512_maskz_loadu_ps(lanes, row) : _mm512_setzero_ps();
+    __builtin_prefetch(row, 1);
+  }
+  const auto x_of = [&](size_t b) { return x + b * kGroup * kBlock; };
+  const auto levels_of = [&](size_t b) { return unpacked + b * kUnpacked; };
   const auto add = [&](size_t b, const int32_t* block) __attribute__((always_inline)) {
-    const size_t at = panel * blocks + b;
+    const size_t at = blocks.panel * weights.blocks + blocks.first + b;
     add_block(total, block, {load_scales(weights, weights.scales, at), scales + b * kGroup});
     if (Shifted)
       add_shifts(total, load_scales(weights, weights.shifts, at), sums + b * kGroup);
   };
-  make_even(0);
-  _tile_stored(0, even, 64);
-  for (size_t b = 0; b < blocks; b += 2) {
-    if (b + 1 < blocks) make_odd(b + 1);
-    add(b, even);
-    if (b + 1 >= blocks) break;
-    _tile_stored(1, odd, 64);
-    if (b + 2 < blocks) make_even(b + 2);
-    add(b + 1, odd);
-    if (b + 2 < blocks) _tile_stored(0, even, 64);
+  const size_t fours = blocks.count / 4 * 4;
+  if (fours) {
+    RAKIT_MULTIPLY_TILES(0, 4, 6, x_of(0), levels_of(0));
+    RAKIT_MULTIPLY_TILES(1, 5, 7, x_of(1), levels_of(1));
+    RAKIT_MULTIPLY_TILES(2, 4, 6, x_of(2), levels_of(2));
+    RAKIT_MULTIPLY_TILES(3, 5, 7, x_of(3), levels_of(3));
   }
-  float* to = out + group * kGroup * weights.outputs + panel * kPanel;
+  for (size_t b = 0; b < fours; b += 4) {
+    _tile_stored(0, made[0], 64);
+    _tile_stored(1, made[1], 64);
+    _tile_stored(2, made[2], 64);
+    _tile_stored(3, made[3], 64);
+    const bool is_last = b + 4 == fours;
+    if (!is_last) RAKIT_MULTIPLY_TILES(0, 4, 6, x_of(b + 4), levels_of(b + 4));
+    add(b, made[0]);
+    if (!is_last) RAKIT_MULTIPLY_TILES(1, 5, 7, x_of(b + 5), levels_of(b + 5));
+    add(b + 1, made[1]);
+    if (!is_last) RAKIT_MULTIPLY_TILES(2, 4, 6, x_of(b + 6), levels_of(b + 6));
+    add(b + 2, made[2]);
+    if (!is_last) RAKIT_MULTIPLY_TILES(3, 5, 7, x_of(b + 7), levels_of(b + 7));
+    add(b + 3, made[3]);
+  }
+  for (size_t b = fours; b < blocks.count; b++) {
+    RAKIT_MULTIPLY_TILES(0, 4, 6, x_of(b), levels_of(b));
+    _tile_stored(0, made[0], 64);
+    add(b, made[0]);
+  }
+#pragma GCC unroll 16
   for (int r = 0; r < 16; r++)
-    _mm512_mask_storeu_ps(to + r * weights.outputs, lanes_of(weights, panel), total[r]);
+    _mm512_mask_storeu_ps(to + r * weights.outputs, lanes, total[r]);
 }
+#undef RAKIT_MULTIPLY_TILES
 
+// The panels `from` to `to`, `kTogether` at most.
 template <int Bits>
-void multiply_panel(const Product& product, size_t panel, int8_t* unpacked) {
+void multiply_together(const Product& product, size_t from, size_t to, int8_t* unpacked) {
+  const auto& weights = product.weights;
   const size_t full = product.rows.count / kGroup;
-  unpack_panel<Bits>(product.weights, panel, unpacked);
-  for (size_t group = 0; group < full; group++)
-    if (product.weights.shifts) multiply_tiles<true>(product, panel, group, unpacked);
-    else multiply_tiles<false>(product, panel, group, unpacked);
-  if (product.rows.count % kGroup) multiply_group<Bits>(product, panel, full);
+  const auto run = weights.shifts ? multiply_tiles<true> : multiply_tiles<false>;
+  for (size_t first = 0; first < weights.blocks; first += kUnpackedBlocks) {
+    const size_t count = std::min(kUnpackedBlocks, weights.blocks - first);
+    const auto levels_of = [&](size_t panel) {
+      return unpacked + (panel - from) * kUnpackedBlocks * kUnpacked;
+    };
+    for (size_t panel = from; panel < to; panel++)
+      unpack<Bits>(weights, {panel, first, count}, levels_of(panel));
+    for (size_t group = 0; group < full; group++)
+      for (size_t panel = from; panel < to; panel++)
+        run(product, group, {panel, first, count}, levels_of(panel));
+  }
+  if (product.rows.count % kGroup)
+    for (size_t panel = from; panel < to; panel++) multiply_group<Bits>(product, panel, full);
 }
 
 template <int Bits>
@@ -113,7 +161,8 @@ void multiply_bits(const Product& product, size_t from, size_t to, int8_t* unpac
   // other libraries set tiles up anew where they find others
   alignas(64) static const TileConfig config;
   _tile_loadconfig(&config);
-  for (size_t panel = from; panel < to; panel++) multiply_panel<Bits>(product, panel, unpacked);
+  for (size_t panel = from; panel < to; panel += kTogether)
+    multiply_together<Bits>(product, panel, std::min(panel + kTogether, to), unpacked);
   _tile_release();
 }
 
@@ -126,6 +175,7 @@ void multiply(const Product& product, size_t from, size_t to, void* scratch) {
 }  // namespace
 
 const Kernels kAmx{kLaneKernels, "amx", quantize_row, multiply,
-                   [](const Weights& weights) { return weights.blocks * kUnpacked; }};
+                   [](const Weights&) { return kTogether * kUnpackedBlocks * kUnpacked; },
+                   kTogether};
 
 }  // namespace rakit

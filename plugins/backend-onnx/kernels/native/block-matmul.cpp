@@ -134,7 +134,9 @@ size_t rows_each(const Source& source) {
 size_t panels_each(const Weights& weights, size_t rows) {
   constexpr size_t some = 20000;
   const size_t panel_work = weights.blocks * (rows + 4);
-  return std::min(std::max<size_t>(1, some / panel_work), (weights.panels() + 7) / 8);
+  const size_t least = rows < kGroup ? 1 : kernels()->panels_together;
+  const size_t each = std::max<size_t>(1, some / panel_work / least) * least;
+  return std::min(each, (weights.panels() + 7) / 8);
 }
 
 class BlockMatMul : public Operator {

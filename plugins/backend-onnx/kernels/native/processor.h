@@ -41,6 +41,8 @@ struct Kernels : LaneKernels {
   // Writes the outputs of the panels `from` to `to`. `scratch` has `scratch_bytes`.
   void (*multiply)(const Product&, size_t from, size_t to, void* scratch);
   size_t (*scratch_bytes)(const Weights&);
+  // A range of panels is a multiple of so many where the rows fill a group.
+  size_t panels_together;
 };
 
 extern const Kernels kAvx2;
