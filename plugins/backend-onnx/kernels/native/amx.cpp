@@ -123,11 +123,14 @@ void multiply_tiles(const Product& product, size_t group, const Blocks& blocks,
     if (!is_last) RAKIT_MULTIPLY_TILES(3, 5, 7, x_of(b + 7), levels_of(b + 7));
     add(b + 3, made[3]);
   }
-  for (size_t b = fours; b < blocks.count; b++) {
-    RAKIT_MULTIPLY_TILES(0, 4, 6, x_of(b), levels_of(b));
-    _tile_stored(0, made[0], 64);
-    add(b, made[0]);
-  }
+  const size_t left = blocks.count - fours;
+  if (left > 0) RAKIT_MULTIPLY_TILES(0, 4, 6, x_of(fours), levels_of(fours));
+  if (left > 1) RAKIT_MULTIPLY_TILES(1, 5, 7, x_of(fours + 1), levels_of(fours + 1));
+  if (left > 2) RAKIT_MULTIPLY_TILES(2, 4, 6, x_of(fours + 2), levels_of(fours + 2));
+  if (left > 0) _tile_stored(0, made[0], 64);
+  if (left > 1) _tile_stored(1, made[1], 64);
+  if (left > 2) _tile_stored(2, made[2], 64);
+  for (size_t b = 0; b < left; b++) add(fours + b, made[b]);
 #pragma GCC unroll 16
   for (int r = 0; r < 16; r++)
     _mm512_mask_storeu_ps(to + r * weights.outputs, lanes, total[r]);
