@@ -178,7 +178,6 @@ void multiply(const Product& product, size_t from, size_t to, void* scratch) {
 }  // namespace
 
 const Kernels kAmx{kLaneKernels, "amx", quantize_row, multiply,
-                   [](const Weights&) { return kTogether * kUnpackedBlocks * kUnpacked; },
-                   kTogether};
+                   kTogether * kUnpackedBlocks * kUnpacked, kTogether};
 
 }  // namespace rakit

@@ -230,7 +230,6 @@ void quantize_row(const float* x, const Weights& weights, const Rows& rows, size
 
 }  // namespace
 
-const Kernels kAvx2{kLaneKernels, "avx2", quantize_row, multiply,
-                    [](const Weights&) -> size_t { return 0; }, 1};
+const Kernels kAvx2{kLaneKernels, "avx2", quantize_row, multiply, 0, 1};
 
 }  // namespace rakit

@@ -10,7 +10,6 @@ void multiply(const Product& product, size_t from, size_t to, void*) {
 
 }  // namespace
 
-const Kernels kAvx512{kLaneKernels, "avx512", quantize_row, multiply,
-                    [](const Weights&) -> size_t { return 0; }, 1};
+const Kernels kAvx512{kLaneKernels, "avx512", quantize_row, multiply, 0, 1};
 
 }  // namespace rakit

@@ -112,7 +112,7 @@ void multiply(const Work& work, size_t part) {
   const size_t start = part * work.panels_each;
   const size_t end = std::min(start + work.panels_each, weights.panels());
   work.kernels.multiply(work.product, start, end,
-                        panel_scratch.of(work.kernels.scratch_bytes(weights)));
+                        panel_scratch.of(work.kernels.scratch_bytes));
   if (!work.bias && !work.adapters.ranks) return;
   const size_t first = start * kPanel, count = std::min(end * kPanel, weights.outputs) - first;
   for (size_t row = 0; row < work.product.rows.count; row++) {

@@ -40,7 +40,7 @@ struct Kernels : LaneKernels {
   void (*quantize)(const float* x, const Weights&, const Rows&, size_t row);
   // Writes the outputs of the panels `from` to `to`. `scratch` has `scratch_bytes`.
   void (*multiply)(const Product&, size_t from, size_t to, void* scratch);
-  size_t (*scratch_bytes)(const Weights&);
+  size_t scratch_bytes;
   // A range of panels is a multiple of so many where the rows fill a group.
   size_t panels_together;
 };
