@@ -67,7 +67,7 @@ it("two servers with spare calls keep to every limit, and the ledger adds up", a
   }
   await fc.assert(
     fc.asyncProperty(fc.array(stepArbitrary, { minLength: 5, maxLength: 25 }), schedule),
-    { numRuns: 15 },
+    { numRuns: 30 },
   )
   expect(Math.min(used, refused), "there were some").toBeGreaterThan(10)
 }, 60_000)
