@@ -169,9 +169,12 @@ const superBlocks = (name: string, twin: boolean): string => {
   // scales of about 2^-13: with factors up to 63 and levels up to 15 or 31 weights are as large as
   // usual; minimums so that they are around zero
   const halves = {
+    Q2_K: { 80: 0x1400, 82: 0x1600 },
+    Q3_K: { 108: 0x0c00 },
     Q4_K: { 0: 0x0800, 2: 0x1400 },
     Q5_K: { 0: 0x0400, 2: 0x1400 },
     Q6_K: { 208: 0x0800 },
+    IQ4_XS: { 0: 0x0100 },
   }[name]!
   const matrix = (tensor: string, rows: number) => {
     const bytes = Uint8Array.from({ length: rows * type.blockBytes }, () =>
@@ -214,7 +217,8 @@ const superBlocks = (name: string, twin: boolean): string => {
   })
 }
 
-test.each(["Q4_K", "Q5_K", "Q6_K"])("%s too, whose blocks have 256 numbers", async (name) => {
+const withSuperBlocks = ["Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS"]
+test.each(withSuperBlocks)("%s too, whose blocks have 256 numbers", async (name) => {
   const ids = [3, 7, 200, 40, 41]
   const [path, wanted] = [
     superBlocks(name, false),

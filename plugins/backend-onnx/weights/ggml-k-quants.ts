@@ -1,20 +1,45 @@
 import { halfAt } from "./float16.ts"
+import { blocksOf } from "./ggml-blocks.ts"
 import type { Affine, GgmlType } from "./ggml-types.ts"
 
 const superBlock = 256
 
-const superBlocks = (
-  name: string,
-  blockBytes: number,
-  decodeBlock: (bytes: Uint8Array, at: number, into: Float32Array, out: number) => void,
-): GgmlType => ({
-  name,
-  blockValues: superBlock,
-  blockBytes,
-  decode: (bytes, into) => {
-    for (let at = 0, out = 0; out < into.length; at += blockBytes, out += superBlock)
-      decodeBlock(bytes, at, into, out)
-  },
+const superBlocks = blocksOf(superBlock)
+
+/** Q2_K and Q3_K: the byte with the two bits of value `i`, and where in it they are. */
+const quarterAt = (i: number): number => 32 * (i >> 7) + (i & 31)
+const quarterShift = (i: number): number => 2 * ((i >> 5) & 3)
+
+/**
+ * Two halves of 128 values, each four groups of 32 in quarters of the same 32 bytes; for 16 values
+ * multiples of two halves, in the nibbles of a byte.
+ */
+const q2 = superBlocks("Q2_K", 84, (bytes, at, into, out) => {
+  const [scale, minimum] = [halfAt(bytes, at + 80), halfAt(bytes, at + 82)]
+  for (let i = 0; i < superBlock; i++) {
+    const factors = bytes[at + (i >> 4)]!
+    const level = (bytes[at + 16 + quarterAt(i)]! >> quarterShift(i)) & 3
+    into[out + i] = scale * (factors & 15) * level - minimum * (factors >> 4)
+  }
+})
+
+/**
+ * As Q2_K, with the third bits in 32 bytes, one bit for each group: where it is 0 the level is less
+ * by 4. The 16 scales have their four low bits in the nibbles of eight bytes, their two high bits in
+ * the quarters of four.
+ */
+const q3 = superBlocks("Q3_K", 110, (bytes, at, into, out) => {
+  const scale = halfAt(bytes, at + 108)
+  for (let group = 0; group < 16; group++) {
+    const low = (bytes[at + 96 + (group & 7)]! >> (4 * (group >> 3))) & 15
+    const high = (bytes[at + 104 + (group & 3)]! >> (2 * (group >> 2))) & 3
+    const factor = scale * ((low | (high << 4)) - 32)
+    for (let i = 16 * group; i < 16 * group + 16; i++) {
+      const level = (bytes[at + 32 + quarterAt(i)]! >> quarterShift(i)) & 3
+      const third = (bytes[at + (i & 31)]! >> (i >> 5)) & 1
+      into[out + i] = factor * (level - (third ? 0 : 4))
+    }
+  }
 })
 
 /**
@@ -87,4 +112,4 @@ const q6 = superBlocks("Q6_K", 210, (bytes, at, into, out) => {
   }
 })
 
-export const kQuants = { q4, q5, q6 }
+export const kQuants = { q2, q3, q4, q5, q6 }

@@ -47,5 +47,5 @@ test("levels of 4 bits mean what decoding gives", () => {
 })
 
 test("types that can't be read have a name too", () => {
-  expect([10, 8, 999].map(ggmlTypeLabel)).toEqual(["Q2_K", "Q8_0", "number 999"])
+  expect([16, 8, 999].map(ggmlTypeLabel)).toEqual(["IQ2_XXS", "Q8_0", "number 999"])
 })

@@ -1,4 +1,6 @@
 import { bfloatAt, halfAt } from "./float16.ts"
+import { blocksOf, type DecodeBlock } from "./ggml-blocks.ts"
+import { iq4 } from "./ggml-iq4.ts"
 import { kQuants } from "./ggml-k-quants.ts"
 
 /** value = scale * level + minimum */
@@ -39,17 +41,7 @@ const scalar = (
   },
 })
 
-type DecodeBlock = (bytes: Uint8Array, at: number, into: Float32Array, out: number) => void
-
-const blocksOf32 = (name: string, blockBytes: number, block: DecodeBlock): GgmlType => ({
-  name,
-  blockValues: 32,
-  blockBytes,
-  decode: (bytes, into) => {
-    for (let at = 0, out = 0; out < into.length; at += blockBytes, out += 32)
-      block(bytes, at, into, out)
-  },
-})
+const blocksOf32 = blocksOf(32)
 
 const f32: GgmlType = {
   name: "F32",
@@ -125,25 +117,25 @@ export const ggmlTypes: ReadonlyMap<number, GgmlType> = new Map([
   [6, fiveBits("Q5_0", 2, centred(16))],
   [7, fiveBits("Q5_1", 4, shifted)],
   [8, q8],
+  [10, kQuants.q2],
+  [11, kQuants.q3],
   [12, kQuants.q4],
   [13, kQuants.q5],
   [14, kQuants.q6],
+  [20, iq4.nonLinear],
+  [23, iq4.extraSmall],
   [30, scalar("BF16", 2, bfloatAt)],
 ])
 
 const unreadTypes: Readonly<Record<number, string>> = {
   9: "Q8_1",
-  10: "Q2_K",
-  11: "Q3_K",
   15: "Q8_K",
   16: "IQ2_XXS",
   17: "IQ2_XS",
   18: "IQ3_XXS",
   19: "IQ1_S",
-  20: "IQ4_NL",
   21: "IQ3_S",
   22: "IQ2_S",
-  23: "IQ4_XS",
   28: "F64",
   29: "IQ1_M",
   34: "TQ1_0",

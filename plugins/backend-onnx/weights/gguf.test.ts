@@ -134,7 +134,7 @@ describe("refuses, naming the file and the reason", () => {
       ]),
       /unknown value type 77/,
     ],
-    ["a type of tensor it can't read", withTensor({ type: 10 }), /'one' has the type Q2_K/],
+    ["a type of tensor it can't read", withTensor({ type: 16 }), /'one' has the type IQ2_XXS/],
     ["an impossible shape", withTensor({ dimensions: [2 ** 50, 2 ** 50] }), /impossible shape/],
     ["rows that are no whole blocks", withTensor({ type: 8 }), /not a multiple of 32/],
     [

@@ -1,0 +1,17 @@
+import type { GgmlType } from "./ggml-types.ts"
+
+/** Decodes the block at byte `at` into the values from `out` on. */
+export type DecodeBlock = (bytes: Uint8Array, at: number, into: Float32Array, out: number) => void
+
+/** Returns a type of blocks of `blockValues` values, each in `blockBytes` bytes. */
+export const blocksOf =
+  (blockValues: number) =>
+  (name: string, blockBytes: number, decodeBlock: DecodeBlock): GgmlType => ({
+    name,
+    blockValues,
+    blockBytes,
+    decode: (bytes, into) => {
+      for (let at = 0, out = 0; out < into.length; at += blockBytes, out += blockValues)
+        decodeBlock(bytes, at, into, out)
+    },
+  })
