@@ -64,7 +64,12 @@ describe("a GGUF file is refused with the reason", () => {
       metadata({ "llama.rope.dimension_count": 4 }),
       /'llama\.rope\.dimension_count' is 4: it rotates a part of its 16 dimensions, which/,
     ],
-    ["that is a part", metadata({ "split.count": 3 }), /it is one of 3 parts\. Join them/],
+    [
+      "that is a part with a name of its own",
+      metadata({ "split.count": 3 }),
+      /it is part 1 of 3, but its name does not end in -00001-of-00003\.gguf\. Give the parts/,
+    ],
+    ["of too many parts", metadata({ "split.count": 1001 }), /part 1 of 1001, the most is 1000/],
     [
       "with a tensor of an unknown type",
       tensor("blk.0.ffn_up.weight", { type: 16 }),

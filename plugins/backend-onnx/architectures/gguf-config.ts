@@ -96,15 +96,6 @@ const refuseBothDirections = (metadata: Metadata, key: Key): void => {
     )
 }
 
-const refuseParts = (metadata: Metadata): void => {
-  const parts = metadata.get("split.count")
-  if (typeof parts === "number" && parts > 1)
-    throw new Unsupported(
-      `it is one of ${parts} parts`,
-      "Join them with llama.cpp's `llama-gguf-split --merge`, or name a file in one piece",
-    )
-}
-
 const expertsIn = (
   file: GgufFile,
   key: Key,
@@ -139,7 +130,6 @@ export const ggufConfig = (file: GgufFile): DecoderConfig => {
   )
   const key = (name: string) => `${architecture}.${name}`
   const metadata = evenLayers(asWritten, key)
-  refuseParts(metadata)
   refuseSoftcaps(metadata, key)
   refuseBothDirections(metadata, key)
   const width = countIn(metadata, key("embedding_length"), limits.width)

@@ -1,11 +1,11 @@
-import { statSync } from "node:fs"
+import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { folderLanguage, folderTemplate, languageFiles } from "../tokenizer/folder-language.ts"
 import { ggufLanguage, ggufTemplate } from "../tokenizer/gguf-language.ts"
 import type { ChatLanguage } from "../tokenizer/vocabulary.ts"
 import type { Content } from "../weights/content-digest.ts"
 import type { GgmlType } from "../weights/ggml-types.ts"
-import { openGguf } from "../weights/gguf-file.ts"
+import { ggufAt, openGgufModel } from "../weights/gguf-parts.ts"
 import type { KnownContents } from "../weights/known-contents.ts"
 import { explaining } from "../weights/model-file-error.ts"
 import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
@@ -25,9 +25,6 @@ export interface ModelSource {
   contents(known: KnownContents, progress: (percent: number) => void): readonly Content[]
   close(): void
 }
-
-const isFolder = (path: string): boolean =>
-  statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 const readAll = (
   paths: readonly string[],
@@ -57,7 +54,7 @@ const opened = <A>(source: TensorSource, part: () => A): A => {
 }
 
 const openFile = (path: string): ModelSource => {
-  const file = openGguf(path)
+  const file = openGgufModel(path)
   return opened(file, () => {
     const config = ggufConfig(file)
     return {
@@ -69,7 +66,7 @@ const openFile = (path: string): ModelSource => {
         config.architecture === "llama" || config.architecture === "smollm3",
       ),
       language: ggufLanguage(file.header.metadata, config.vocabulary),
-      contents: (known, progress) => readAll([path], known, progress),
+      contents: (known, progress) => readAll(file.files, known, progress),
       close: () => file.close(),
     }
   })
@@ -116,11 +113,20 @@ const openFolder = (path: string): ModelSource => {
 }
 
 /**
- * Opens a GGUF file, or a folder with config.json and safetensors. Throws `ModelFileError`. Blocks
- * the thread: for workers only.
+ * Returns the GGUF file that a path stands for; undefined for a folder of safetensors, which has a
+ * config.json.
  */
-export const openModelSource = (path: string): ModelSource =>
-  (isFolder(path) ? openFolder : openFile)(path)
+const ggufOf = (path: string): string | undefined =>
+  existsSync(join(path, configFile)) ? undefined : ggufAt(path)
+
+/**
+ * Opens a GGUF file (or a folder with one, or its parts), or a folder with config.json and
+ * safetensors. Throws `ModelFileError`. Blocks the thread: for workers only.
+ */
+export const openModelSource = (path: string): ModelSource => {
+  const file = ggufOf(path)
+  return file === undefined ? openFolder(path) : openFile(file)
+}
 
 /** What a decoder's files say of it before its weights and its vocabulary. */
 export interface ModelHeader {
@@ -133,7 +139,7 @@ export interface ModelHeader {
 }
 
 const fileHeader = (path: string): ModelHeader => {
-  const file = openGguf(path)
+  const file = openGgufModel(path)
   try {
     return explaining(path, () => {
       const config = ggufConfig(file)
@@ -154,13 +160,15 @@ const fileHeader = (path: string): ModelHeader => {
   }
 }
 
+const folderHeader = (path: string): ModelHeader => ({
+  config: folderConfig(path),
+  template: folderTemplate(path),
+  matrixTypes: [],
+  typeOf: () => undefined,
+})
+
 /** Reads the header of what `openModelSource` opens. Throws `ModelFileError`. */
-export const readModelHeader = (path: string): ModelHeader =>
-  isFolder(path)
-    ? {
-        config: folderConfig(path),
-        template: folderTemplate(path),
-        matrixTypes: [],
-        typeOf: () => undefined,
-      }
-    : fileHeader(path)
+export const readModelHeader = (path: string): ModelHeader => {
+  const file = ggufOf(path)
+  return file === undefined ? folderHeader(path) : fileHeader(file)
+}

@@ -102,3 +102,15 @@ export const writeGguf = ({ metadata, tensors }: GgufContent): Buffer =>
     ),
     ...tensors.map((tensor) => padded(tensor.bytes)),
   ])
+
+/** Splits a file as `llama-gguf-split` of llama.cpp does: the first part has the metadata. */
+export const splitGguf = ({ metadata, tensors }: GgufContent, count: number): GgufContent[] =>
+  Array.from({ length: count }, (_, at) => ({
+    metadata: {
+      ...(at === 0 && metadata),
+      "split.no": at,
+      "split.count": count,
+      "split.tensors.count": tensors.length,
+    },
+    tensors: tensors.slice((at * tensors.length) / count, ((at + 1) * tensors.length) / count),
+  }))

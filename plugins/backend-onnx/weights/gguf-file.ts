@@ -1,13 +1,15 @@
 import { BytesMissing } from "./byte-cursor.ts"
 import { type GgufHeader, parseGgufHeader } from "./gguf-header.ts"
 import { Damaged } from "./model-file-error.ts"
-import { type ReadAt, TensorFile } from "./tensor-file.ts"
+import { type ReadAt, TensorFile, type TensorSource } from "./tensor-file.ts"
 
 const firstReadBytes = 4 * 2 ** 20
 // several times what the largest vocabularies take
 const maxHeaderBytes = 64 * 2 ** 20
 
-export type GgufFile = TensorFile<GgufHeader>
+export interface GgufFile extends TensorSource {
+  readonly header: GgufHeader
+}
 
 const readHeader = (read: ReadAt, fileBytes: number): GgufHeader => {
   let length = Math.min(fileBytes, firstReadBytes)
@@ -27,4 +29,4 @@ const readHeader = (read: ReadAt, fileBytes: number): GgufHeader => {
   }
 }
 
-export const openGguf = (path: string): GgufFile => TensorFile.open(path, readHeader)
+export const openGguf = (path: string): TensorFile<GgufHeader> => TensorFile.open(path, readHeader)

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { readJson } from "./json-file.ts"
-import { Damaged, explaining, ModelFileError } from "./model-file-error.ts"
+import { explaining, ModelFileError } from "./model-file-error.ts"
 import { withScales } from "./quantized-tensors.ts"
 import { openSafetensors } from "./safetensors.ts"
-import type { TensorEntry, TensorFile, TensorSource } from "./tensor-file.ts"
+import { ShardedTensors } from "./sharded-tensors.ts"
+import type { TensorFile, TensorSource } from "./tensor-file.ts"
 
 const maxShards = 1_000
 
@@ -39,52 +40,6 @@ const shardsIn = (folder: string, indexFile: string): readonly string[] => {
       )
     return file
   })
-}
-
-class ShardedTensors implements TensorSource {
-  readonly path: string
-  private readonly files: readonly TensorFile[]
-  private readonly owners = new Map<string, TensorFile>()
-
-  constructor(path: string, files: readonly TensorFile[]) {
-    this.path = path
-    this.files = files
-    for (const file of files)
-      for (const name of file.names()) {
-        if (this.owners.has(name))
-          throw new ModelFileError(
-            file.path,
-            `it has the tensor '${name}', which another file has too`,
-          )
-        this.owners.set(name, file)
-      }
-  }
-
-  names(): Iterable<string> {
-    return this.owners.keys()
-  }
-
-  has(name: string): boolean {
-    return this.owners.has(name)
-  }
-
-  private ownerOf(name: string): TensorFile {
-    const file = this.owners.get(name)
-    if (!file) throw new Damaged(`the tensor '${name}' is missing`)
-    return file
-  }
-
-  tensor(name: string): TensorEntry {
-    return this.ownerOf(name).tensor(name)
-  }
-
-  rows(entry: TensorEntry, first: number, count: number): Buffer {
-    return this.ownerOf(entry.name).rows(entry, first, count)
-  }
-
-  close(): void {
-    for (const file of this.files) file.close()
-  }
 }
 
 const firstIn = (folder: string, names: readonly string[]): string | undefined =>

@@ -32,6 +32,7 @@ it.each([
   ["null.gguf", "null"],
   ['x #y: "q".gguf', "x-y-q"],
   ["My Model.Q4_K_M.gguf", "my-model"],
+  ["x-q4_0-00001-of-00002.gguf", "x"],
   ["a${NOPE}b ${OTHER:-x}.gguf", "a-nope-b-other-x"],
 ])("the file %s is an entry of a config that is taken, and means itself", (file, id) => {
   const text = write([file])

@@ -22,9 +22,10 @@ const knownEntry = (name: string): Entry => {
   return entryIn(`${comments}\n${body}`)
 }
 
-/** `My Model.Q4_K_M.gguf` -> `my-model` */
+/** `My Model.Q4_K_M.gguf` -> `my-model`, `x-q4_0-00001-of-00002.gguf` -> `x` */
 const idOf = (file: string): string =>
   basename(file, extname(file))
+    .replace(/-\d{5}-of-\d{5}$/, "")
     .replace(/[.-]?(q\d\w*|iq\d\w*|f16|f32|bf16)$/i, "")
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")

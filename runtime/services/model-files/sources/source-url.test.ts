@@ -56,6 +56,14 @@ describe("parseSourceUrl", () => {
       only: ["*.json", "1_Pooling/*", "model.safetensors"],
     })
     expect(parse("hf:owner/repo@main/a/b/{x}")).toMatchObject({ path: "a/b", only: ["x"] })
+    expect(parse("hf:owner/repo@main/a/x-q4_0-00002-of-00003.gguf")).toEqual({
+      scheme: "hf",
+      repo: "owner/repo",
+      revision: "main",
+      path: "a",
+      folder: true,
+      only: ["x-q4_0-*-of-00003.gguf"],
+    })
     expect(parse("https://h/a/b.gguf?x=1")).toEqual({
       scheme: "web",
       url: "https://h/a/b.gguf?x=1",

@@ -66,6 +66,10 @@ const someInside = (text: string): Result.Result<PathInside & { only?: string[] 
   return Result.map(inside(folder), (where) => ({ ...where, only }))
 }
 
+/** Takes all parts of a GGUF file, whichever is named: `folder/{x-*-of-00003.gguf}`. */
+const allParts = (path: string): string =>
+  path.replace(/(^|\/)([^/{},*]+)-\d{5}(-of-\d{5}\.gguf)$/s, "$1{$2-*$3}")
+
 const parseHub = (rest: string): Parsed => {
   const match =
     /^([A-Za-z0-9][A-Za-z0-9._-]*\/[A-Za-z0-9][A-Za-z0-9._-]*)@([A-Za-z0-9][A-Za-z0-9._-]*)\/(.*)$/s.exec(
@@ -73,7 +77,12 @@ const parseHub = (rest: string): Parsed => {
     )
   if (!match) return Result.fail("write it as hf:owner/repo@revision/path")
   const [, repo = "", revision = "", path = ""] = match
-  return Result.map(someInside(path), (where) => ({ scheme: "hf", repo, revision, ...where }))
+  return Result.map(someInside(allParts(path)), (where) => ({
+    scheme: "hf",
+    repo,
+    revision,
+    ...where,
+  }))
 }
 
 const parseWeb = (url: string): Parsed => {
