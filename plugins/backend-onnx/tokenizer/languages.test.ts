@@ -77,13 +77,15 @@ describe("the same from the metadata of a GGUF file", () => {
   test.each([
     ["llama", "smollm"],
     ["llama3-sharded", "llama-bpe"],
+    ["llama3-sharded", "falcon3"],
+    ["qwen2", "megrez"],
     ["qwen2", "qwen2"],
     ["qwen3", "qwen2"],
     ["smollm3", "smaug-bpe"],
     ["phi4-mini", "gpt-4o"],
     ["gemma3", gemmaMetadata],
     ["phi3", phiMetadata],
-  ])("%s", async (name, pre) => {
+  ])("%s, %s", async (name, pre) => {
     const { text, textIds, chat, chatIds } = expectedOf(name)
     const folder = folderLanguage(fixtureFolder(name), 416)
     const named = {

@@ -71,6 +71,8 @@ const unnamed: PreTokenization = {
 const known: Readonly<Record<string, PreTokenization>> = {
   default: unnamed,
   "gpt-2": gpt2,
+  "a.x-4.0": gpt2,
+  mellum: gpt2,
   olmo: gpt2,
   smollm: digitByDigit,
   starcoder: digitByDigit,
@@ -80,11 +82,15 @@ const known: Readonly<Record<string, PreTokenization>> = {
   "llama-bpe": llama3,
   llama3,
   "llama-v3": llama3,
+  falcon3: llama3,
+  "midm-2.0": llama3,
+  pixtral: llama3,
   "smaug-bpe": llama3,
   dbrx: { preTokenizer: llama3.preTokenizer },
   "gpt-4o": gpt4o,
   qwen2,
   "deepseek-r1-qwen": { preTokenizer: qwen2.preTokenizer },
+  megrez: { preTokenizer: qwen2.preTokenizer },
   tekken,
 }
 
