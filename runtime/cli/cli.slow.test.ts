@@ -260,6 +260,22 @@ describe("rakit models", () => {
     expect(code).toBe(1)
     expect(stderr).toContain("There is no model 'svc-nope' in this config")
   })
+
+  it("pulls an adapter by the name that `models list` gives it", async () => {
+    const limits = "limits: { contextTokens: 9, maxOutputTokens: 9 }"
+    const adapters = "adapters: [{ id: a, sources: [{ url: ./adapter.bin }] }]"
+    const file = config(
+      `plugins: { ${join(import.meta.dirname, "../../testing/fakes/backend.ts")}: {} }\nmodelsDir: ${folder}/models\nmodels: [{ id: m, task: chat, backend: fake, ${limits}, sources: [{ url: ./none.bin }], ${adapters} }]`,
+    )
+    const adapter = join(folder, "adapter.bin")
+    writeFileSync(adapter, "a")
+    expect(await runCli(["models", "pull", "-c", file, "m:a"])).toMatchObject({
+      code: 0,
+      stdout: `m:a: ${adapter}\n`,
+    })
+    const { stderr } = await runCli(["models", "pull", "-c", file, "m:b"])
+    expect(stderr).toContain("There is no model 'm:b' in this config. Models: m, m:a.")
+  })
 })
 
 describe("rakit fsck", () => {

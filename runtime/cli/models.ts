@@ -22,19 +22,27 @@ interface Options {
 const print = ({ config }: AssembledDeployment, text: string): void =>
   void process.stdout.write(config.mask.text(text))
 
+const entriesOf = ({ container }: AssembledDeployment): readonly ModelEntry[] =>
+  resolve(container, Tokens.catalogue).entries
+
+/** All files, or those of the models (with their adapters) and of the adapters that are named. */
 const chosen = (deployment: AssembledDeployment, ids: readonly string[]) =>
-  Effect.suspend(() => {
-    const { entries } = resolve(deployment.container, Tokens.catalogue)
-    const unknown = ids.filter((id) => !entries.some((entry) => entry.id === id))
+  Effect.suspend((): Effect.Effect<readonly Files[], Error> => {
+    const entries = entriesOf(deployment)
+    const owned = entries.flatMap((entry) =>
+      filesOf(entry).map((files) => ({ files, names: [entry.id, files.id] })),
+    )
+    const known = new Set([...entries.map(({ id }) => id), ...owned.map(({ files }) => files.id)])
+    const unknown = ids.filter((id) => !known.has(id))
     if (unknown.length > 0)
       return Effect.fail(
         new Error(
-          `There is no model ${unknown.map((id) => `'${id}'`).join(", ")} in this config. Models: ${entries.map((e) => e.id).join(", ")}.`,
+          `There is no model ${unknown.map((id) => `'${id}'`).join(", ")} in this config. Models: ${[...known].join(", ")}.`,
         ),
       )
-    return Effect.succeed(
-      ids.length > 0 ? entries.filter((entry) => ids.includes(entry.id)) : entries,
-    )
+    const isChosen = (names: readonly string[]) =>
+      ids.length === 0 || names.some((name) => ids.includes(name))
+    return Effect.succeed(owned.filter(({ names }) => isChosen(names)).map(({ files }) => files))
   })
 
 const headings = ["MODEL", "TASK", "BACKEND", "PRECISION", "FILES", "FROM", "WHERE"]
@@ -61,7 +69,7 @@ export const listModels = ({ config, json }: Options) =>
           originOf(deployment.models, id),
           found?.path ?? sources[0]?.url ?? "",
         ])
-      const rows = yield* Effect.forEach(yield* chosen(deployment, []), (entry) =>
+      const rows = yield* Effect.forEach(entriesOf(deployment), (entry) =>
         Effect.forEach(entry.sources.length ? filesOf(entry) : [entry, ...filesOf(entry)], (own) =>
           row(entry, own),
         ),
@@ -82,9 +90,9 @@ const besideConfig = ({ config }: AssembledDeployment): string =>
   join(dirname(config.file), lockFileName)
 
 /** Writes what all files here have, also those that the config file pins. */
-const writeLock = (deployment: AssembledDeployment, entries: readonly ModelEntry[], file: string) =>
+const writeLock = (deployment: AssembledDeployment, all: readonly Files[], file: string) =>
   Effect.gen(function* () {
-    for (const { id, sources } of entries.flatMap(filesOf)) {
+    for (const { id, sources } of all) {
       const pinned = yield* deployment.modelFiles.pinned(sources)
       yield* Effect.tryPromise({
         try: async () => {
@@ -111,7 +119,7 @@ export const pullModels = (ids: readonly string[], { config, lock, update, json 
           Effect.tap((path) => Effect.sync(() => json || print(deployment, `${id}: ${path}\n`))),
           Effect.map((path) => ({ model: id, path })),
         )
-      const entries = yield* chosen(deployment, ids)
+      const all = yield* chosen(deployment, ids)
       // one that can't be pulled (a gated one, say) must not end the downloads of the others
       const missing: string[] = []
       const settled = (one: Files) =>
@@ -119,12 +127,12 @@ export const pullModels = (ids: readonly string[], { config, lock, update, json 
           onFailure: ({ message }) => void missing.push(message),
           onSuccess: (pulled) => pulled,
         })
-      const pulled = yield* Effect.forEach(entries.flatMap(filesOf), settled, {
+      const pulled = yield* Effect.forEach(all, settled, {
         concurrency: 4,
       }).pipe(Effect.ensuring(Effect.sync(progress.stop)))
       if (missing.length) return yield* Effect.fail(new Error(missing.join("\n")))
       const locked = lock === true ? besideConfig(deployment) : lock
-      if (locked !== undefined) yield* writeLock(deployment, entries, locked)
+      if (locked !== undefined) yield* writeLock(deployment, all, locked)
       if (json) printJson(deployment, pulled)
       else if (locked !== undefined) print(deployment, `digests: ${locked}\n`)
     }),
@@ -134,14 +142,12 @@ export const verifyModels = (ids: readonly string[], { config, json }: Options) 
   withDeployment(config, (deployment) =>
     Effect.gen(function* () {
       const files = deployment.modelFiles
-      const checked = yield* Effect.forEach(
-        (yield* chosen(deployment, ids)).flatMap(filesOf),
-        ({ id, sources }) =>
-          Effect.map(files.verify(sources), (problems) => {
-            const lines = problems.length > 0 ? problems : ["ok"]
-            if (!json) print(deployment, lines.map((text) => `${id}: ${text}\n`).join(""))
-            return { model: id, problems }
-          }),
+      const checked = yield* Effect.forEach(yield* chosen(deployment, ids), ({ id, sources }) =>
+        Effect.map(files.verify(sources), (problems) => {
+          const lines = problems.length > 0 ? problems : ["ok"]
+          if (!json) print(deployment, lines.map((text) => `${id}: ${text}\n`).join(""))
+          return { model: id, problems }
+        }),
       )
       if (json) printJson(deployment, checked)
       if (checked.some(({ problems }) => problems.length > 0))
