@@ -73,7 +73,10 @@ const addModels = (program: Command): void => {
     models
       .command(name)
       .description(about)
-      .argument("[ids...]", "models (default: all); a config file, too")
+      .argument(
+        "[ids...]",
+        "models, or adapters as MODEL:ADAPTER (default: all); a config file, too",
+      )
       .option("-c, --config <file>", `config file of the deployment (default: "${defaultConfig}")`)
   withJson(
     withConfig(

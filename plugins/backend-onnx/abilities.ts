@@ -1,4 +1,3 @@
-import { realpathSync } from "node:fs"
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { Backend, ModelAbilities } from "../../core/ports/model.ts"
@@ -28,6 +27,7 @@ import { windowWithin } from "./sessions/kv-bank.ts"
 import { checkExport, exportIn, settledPrecision } from "./sessions/open-decoder.ts"
 import { precisionsOf } from "./sessions/open-graphs.ts"
 import type { OnnxSettings } from "./settings.ts"
+import { realModelPath } from "./weights/gguf-parts.ts"
 import type { EncoderOptions } from "./worker/protocol.ts"
 
 const megabyte = 2 ** 20
@@ -62,7 +62,7 @@ type DecoderOptions = { readonly precision?: Precision; readonly promptPrecision
 const makeHeaders = () => {
   const headers = new Map<string, ModelHeader>()
   return (path: string): ModelHeader => {
-    const real = realpathSync(path)
+    const real = realModelPath(path)
     const header = headers.get(real) ?? readModelHeader(real)
     headers.set(real, header)
     return header

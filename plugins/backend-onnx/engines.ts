@@ -1,4 +1,3 @@
-import { realpath } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
@@ -11,6 +10,7 @@ import type { OpenVocabularies } from "./grammar/schema-checker.ts"
 import { kernelsName } from "./onnx/kernels.ts"
 import { settledPrecision } from "./sessions/open-decoder.ts"
 import type { OnnxSettings } from "./settings.ts"
+import { realModelPath } from "./weights/gguf-parts.ts"
 import { insteadOf, onDevice } from "./worker/device-placement.ts"
 import type { EngineHealth } from "./worker/health.ts"
 import { type Engine, onCpu, type Placement, startEngine } from "./worker/host.ts"
@@ -79,8 +79,8 @@ const settled = (path: string, precision: EngineSpec["precision"]): EngineSpec["
 }
 
 const resolved = (path: string): Effect.Effect<string, ApiError> =>
-  Effect.tryPromise({
-    try: () => realpath(path),
+  Effect.try({
+    try: () => realModelPath(path),
     catch: (cause) =>
       apiError("backend_error", `${path}: can't be read (${(cause as Error).message})`),
   })

@@ -30,7 +30,7 @@ const chosen = (deployment: AssembledDeployment, ids: readonly string[]) =>
   Effect.suspend((): Effect.Effect<readonly Files[], Error> => {
     const entries = entriesOf(deployment)
     const owned = entries.flatMap((entry) =>
-      filesOf(entry).map((files) => ({ files, names: [entry.id, files.id] })),
+      filesOf(entry).map((files) => ({ files, model: entry.id })),
     )
     const known = new Set([...entries.map(({ id }) => id), ...owned.map(({ files }) => files.id)])
     const unknown = ids.filter((id) => !known.has(id))
@@ -40,9 +40,8 @@ const chosen = (deployment: AssembledDeployment, ids: readonly string[]) =>
           `There is no model ${unknown.map((id) => `'${id}'`).join(", ")} in this config. Models: ${[...known].join(", ")}.`,
         ),
       )
-    const isChosen = (names: readonly string[]) =>
-      ids.length === 0 || names.some((name) => ids.includes(name))
-    return Effect.succeed(owned.filter(({ names }) => isChosen(names)).map(({ files }) => files))
+    const wanted = owned.filter(({ model, files }) => ids.includes(model) || ids.includes(files.id))
+    return Effect.succeed((ids.length ? wanted : owned).map(({ files }) => files))
   })
 
 const headings = ["MODEL", "TASK", "BACKEND", "PRECISION", "FILES", "FROM", "WHERE"]

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { contentOf } from "../weights/content-digest.ts"
-import { openGguf } from "../weights/gguf-file.ts"
 import { type Metadata, numberOr } from "../weights/gguf-metadata.ts"
+import { openWholeGguf } from "../weights/gguf-parts.ts"
 import { halvesOrder } from "../weights/matrix.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import { openSafetensors } from "../weights/safetensors.ts"
@@ -209,7 +209,7 @@ const checkGguf = (metadata: Metadata, config: DecoderConfig): void => {
 }
 
 const fromGguf = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
-  const source = openGguf(path)
+  const source = openWholeGguf(path)
   const { metadata } = source.header
   const format: Omit<Format, "scale"> = {
     names: ggufNames(config.architecture),

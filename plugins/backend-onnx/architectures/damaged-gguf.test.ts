@@ -69,7 +69,16 @@ describe("a GGUF file is refused with the reason", () => {
       metadata({ "split.count": 3 }),
       /it is part 1 of 3, but its name does not end in -00001-of-00003\.gguf\. Give the parts/,
     ],
-    ["of too many parts", metadata({ "split.count": 1001 }), /part 1 of 1001, the most is 1000/],
+    [
+      "of too many parts",
+      metadata({ "split.count": 1001 }),
+      /it is in 1001 parts, the most is 1000\. Name one file: join them/,
+    ],
+    [
+      "that is a part beyond the last",
+      metadata({ "split.count": 3, "split.no": 3 }),
+      /its 'split\.no' is 3, with 3 parts\. Pull it again/,
+    ],
     [
       "with a tensor of an unknown type",
       tensor("blk.0.ffn_up.weight", { type: 16 }),

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs"
+import { statSync } from "node:fs"
 import { join } from "node:path"
 import { folderLanguage, folderTemplate, languageFiles } from "../tokenizer/folder-language.ts"
 import { ggufLanguage, ggufTemplate } from "../tokenizer/gguf-language.ts"
@@ -8,7 +8,7 @@ import type { GgmlType } from "../weights/ggml-types.ts"
 import { ggufAt, openGgufModel } from "../weights/gguf-parts.ts"
 import type { KnownContents } from "../weights/known-contents.ts"
 import { explaining } from "../weights/model-file-error.ts"
-import { openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
+import { hasWeights, openSafetensorsFolder, weightFilesIn } from "../weights/safetensors-folder.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { DecoderConfig } from "./decoder-config.ts"
 import { DecoderWeights } from "./decoder-weights.ts"
@@ -112,12 +112,8 @@ const openFolder = (path: string): ModelSource => {
   })
 }
 
-/**
- * Returns the GGUF file that a path stands for; undefined for a folder of safetensors, which has a
- * config.json.
- */
-const ggufOf = (path: string): string | undefined =>
-  existsSync(join(path, configFile)) ? undefined : ggufAt(path)
+/** Returns the GGUF file that a path stands for; undefined for a folder of safetensors or without one. */
+const ggufOf = (path: string): string | undefined => (hasWeights(path) ? undefined : ggufAt(path))
 
 /**
  * Opens a GGUF file (or a folder with one, or its parts), or a folder with config.json and

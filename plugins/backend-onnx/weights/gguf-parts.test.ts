@@ -1,11 +1,19 @@
-import { mkdirSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from "node:fs"
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
 import { openModelSource, readModelHeader } from "../architectures/model-source.ts"
 import { type GgufContent, splitGguf, writeGguf } from "../testing/gguf-writer.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
-import { openGgufModel } from "./gguf-parts.ts"
+import { openGgufModel, openWholeGguf, realModelPath } from "./gguf-parts.ts"
 import { KnownContents } from "./known-contents.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-gguf-parts-"))
@@ -66,6 +74,42 @@ test("a folder with one GGUF file is that file", () => {
   expect(readModelHeader(folder).config).toEqual(readModelHeader(whole).config)
 })
 
+test("a folder with one GGUF file is it, whatever is beside it", () => {
+  const folder = join(root, "beside")
+  mkdirSync(join(folder, "old.gguf"), { recursive: true })
+  writeFileSync(join(folder, "x.gguf"), writeGguf(content))
+  for (const name of ["config.json", "._x.gguf", "mmproj-x.gguf"])
+    writeFileSync(join(folder, name), "{}")
+  expect(readModelHeader(folder).config).toEqual(readModelHeader(whole).config)
+})
+
+test("parts are found by their names where they are links, as in a cache of the hub", () => {
+  const { folder, nameOf } = parts()
+  const blobs = join(root, "blobs")
+  mkdirSync(blobs)
+  for (const part of [1, 2, 3]) {
+    renameSync(nameOf(part), join(blobs, `blob${part}`))
+    symlinkSync(join(blobs, `blob${part}`), nameOf(part))
+  }
+  symlinkSync(folder, join(root, "snapshot"))
+  const path = realModelPath(nameOf(1).replace(folder, join(root, "snapshot")))
+  expect(path).toBe(nameOf(1))
+  expect(readModelHeader(path).config).toEqual(readModelHeader(whole).config)
+})
+
+test("a merged file may say that it has no parts, and other tensors than before", () => {
+  const path = join(root, "merged.gguf")
+  const left = { "split.count": 0, "split.no": 0, "split.tensors.count": 99 }
+  writeFileSync(path, writeGguf({ ...content, metadata: { ...content.metadata, ...left } }))
+  expect(readModelHeader(path).config).toEqual(readModelHeader(whole).config)
+})
+
+test("an adapter or a vision tower in parts is refused", () => {
+  expect(() => openWholeGguf(parts().nameOf(1))).toThrow(
+    /it is one of 3 parts\. Name one file: join them with llama\.cpp's/,
+  )
+})
+
 test("of a folder with several GGUF files one must be named", () => {
   const { folder } = parts()
   writeFileSync(join(folder, "another.gguf"), writeGguf(content))
@@ -98,6 +142,15 @@ describe("refused are parts", () => {
     )
   })
 
+  test("of which the first one is not there", () => {
+    const { folder, nameOf } = parts()
+    unlinkSync(nameOf(1))
+    unlinkSync(nameOf(2))
+    expect(refusal(folder)).toMatch(
+      /00003-of-00003\.gguf: it is part 3 of 3, and tiny-00001-of-00003\.gguf is not beside it/,
+    )
+  })
+
   test("in the place of another", () => {
     const { nameOf } = parts(changing(2, { "split.no": 2 }))
     expect(refusal(nameOf(1))).toMatch(/00002-of-00003\.gguf: it is not part 2 of 3/)
@@ -113,6 +166,11 @@ describe("refused are parts", () => {
       number === 3 ? { ...part, tensors: [...part.tensors, content.tensors[0]!] } : part,
     )
     expect(refusal(nameOf(1))).toMatch(/has the tensor '[^']+', which another file has too/)
+  })
+
+  test("whose number of tensors is a text", () => {
+    const { nameOf } = parts(changing(1, { "split.tensors.count": "all" }))
+    expect(refusal(nameOf(1))).toMatch(/00001-of-00003\.gguf: 'split\.tensors\.count' .* number/)
   })
 
   test("whose number is a text", () => {

@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, statSync } from "node:fs"
-import { basename, join } from "node:path"
+import { existsSync, readdirSync, realpathSync, statSync } from "node:fs"
+import { basename, dirname, join } from "node:path"
 import { type GgufFile, openGguf } from "./gguf-file.ts"
 import type { GgufHeader } from "./gguf-header.ts"
-import { numberOr } from "./gguf-metadata.ts"
-import { Damaged, explaining, ModelFileError } from "./model-file-error.ts"
+import { type Metadata, numberOr } from "./gguf-metadata.ts"
+import { Damaged, explaining, ModelFileError, Unsupported } from "./model-file-error.ts"
 import { ShardedTensors } from "./sharded-tensors.ts"
 
 /** A GGUF file, or all parts of one that `llama-gguf-split` of llama.cpp has split. */
@@ -26,30 +26,44 @@ const maxParts = 1_000
 const endOf = (part: number, count: number): string =>
   `-${[part, count].map((number) => String(number).padStart(5, "0")).join("-of-")}.gguf`
 
-/** Returns the paths of all parts, by the name of the first one. Throws `Damaged`. */
-const partsBeside = ({ path, header: { metadata } }: GgufFile): readonly string[] => {
+const joining = "join them with llama.cpp's `llama-gguf-split --merge`"
+
+/** The number of parts, by the metadata of one of them; a merged file may say 0. */
+const countOf = (metadata: Metadata): number => {
   const count = numberOr(metadata, "split.count", 1)
-  if (count <= 1) return [path]
+  if (!Number.isInteger(count) || count < 0)
+    throw new Damaged(`its 'split.count' is ${count}, which is no number of parts`)
+  if (count > maxParts)
+    throw new Unsupported(
+      `it is in ${count} parts, the most is ${maxParts}`,
+      `Name one file: ${joining}`,
+    )
+  return Math.max(1, count)
+}
+
+/** Returns the paths of all parts, by the name of one of them. Throws `Damaged`. */
+const partsBeside = ({ path, header: { metadata } }: GgufFile): readonly string[] => {
+  const count = countOf(metadata)
+  if (count === 1) return [path]
   const part = numberOr(metadata, "split.no", 0) + 1
+  if (!Number.isInteger(part) || part < 1 || part > count)
+    throw new Damaged(`its 'split.no' is ${part - 1}, with ${count} parts`)
   const own = `it is part ${part} of ${count}`
-  if (count > maxParts) throw new Damaged(`${own}, the most is ${maxParts}`)
   const end = endOf(part, count)
   if (!path.endsWith(end))
     throw new Damaged(
       `${own}, but its name does not end in ${end}`,
       "Give the parts the names that they were published with",
     )
-  const paths = Array.from(
-    { length: count },
-    (_, at) => path.slice(0, -end.length) + endOf(at + 1, count),
-  )
-  if (part !== 1) throw new Damaged(own, `Name the first part, ${basename(paths[0]!)}`)
+  const stem = path.slice(0, -end.length)
+  const paths = Array.from({ length: count }, (_, at) => stem + endOf(at + 1, count))
   const missing = paths.find((one) => !existsSync(one))
   if (missing !== undefined)
     throw new Damaged(
       `${own}, and ${basename(missing)} is not beside it`,
-      "Put all parts into one folder, or join them with llama.cpp's `llama-gguf-split --merge`",
+      `Put all parts into one folder, or ${joining}`,
     )
+  if (part !== 1) throw new Damaged(own, `Name the first part, ${basename(paths[0]!)}`)
   return paths
 }
 
@@ -58,16 +72,15 @@ const openPart = (path: string, part: number, count: number): GgufFile => {
   const { metadata } = file.header
   if (metadata.get("split.no") === part - 1 && metadata.get("split.count") === count) return file
   file.close()
-  throw new ModelFileError(path, `it is not part ${part} of ${count}, as its name says`)
+  return explaining(path, () => {
+    throw new Damaged(`it is not part ${part} of ${count}, as its name says`)
+  })
 }
 
-const refuseMissing = ({ path, header: { metadata, tensors } }: GgufModel): void => {
+const refuseMissing = ({ header: { metadata, tensors } }: GgufModel): void => {
   const wanted = numberOr(metadata, "split.tensors.count", tensors.size)
   if (tensors.size !== wanted)
-    throw new ModelFileError(
-      path,
-      `its parts have ${tensors.size} tensors, not the ${wanted} that it names`,
-    )
+    throw new Damaged(`its parts have ${tensors.size} tensors, not the ${wanted} that it names`)
 }
 
 /**
@@ -81,7 +94,7 @@ export const openGgufModel = (path: string): GgufModel => {
     const paths = explaining(path, () => partsBeside(first))
     for (let at = 1; at < paths.length; at++) parts.push(openPart(paths[at]!, at + 1, paths.length))
     const model = new GgufModel(parts)
-    refuseMissing(model)
+    if (paths.length > 1) explaining(path, () => refuseMissing(model))
     return model
   } catch (cause) {
     for (const part of parts) part.close()
@@ -89,23 +102,56 @@ export const openGgufModel = (path: string): GgufModel => {
   }
 }
 
-const isLaterPart = (name: string): boolean =>
-  /-\d{5}-of-\d{5}\.gguf$/.test(name) && !/-00001-of-\d{5}\.gguf$/.test(name)
+/** Opens a GGUF file that is no part of another one. Throws `ModelFileError`. */
+export const openWholeGguf = (path: string): GgufFile => {
+  const file = openGguf(path)
+  try {
+    explaining(path, () => {
+      const count = countOf(file.header.metadata)
+      if (count > 1)
+        throw new Unsupported(`it is one of ${count} parts`, `Name one file: ${joining}`)
+    })
+    return file
+  } catch (cause) {
+    file.close()
+    throw cause
+  }
+}
+
+/** Names of the GGUF files of models in a folder, but for parts whose first one is there. */
+const modelsIn = (folder: string): readonly string[] => {
+  const isModel = (name: string) =>
+    /^(?!\.|mmproj).*\.gguf$/i.test(name) &&
+    statSync(join(folder, name), { throwIfNoEntry: false })?.isFile() === true
+  const names = readdirSync(folder).filter(isModel).sort()
+  const isLater = (name: string) =>
+    names.some(
+      (one) => one !== name && one === name.replace(/-\d{5}(-of-\d{5}\.gguf)$/, "-00001$1"),
+    )
+  return names.filter((name) => !isLater(name))
+}
 
 /**
- * Returns the GGUF file that a path stands for: itself, or the only one of a folder (of parts the first);
- * undefined for a folder without one. Throws `ModelFileError` for a folder with several.
+ * Returns the GGUF file that a path stands for: itself, or the only one of a folder (of parts the
+ * first); undefined for a folder without one. Throws `ModelFileError` for a folder with several.
  */
 export const ggufAt = (path: string): string | undefined => {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path
-  const names = readdirSync(path)
-    .filter((name) => name.endsWith(".gguf") && !isLaterPart(name))
-    .sort()
+  const names = modelsIn(path)
   if (names.length > 1)
     throw new ModelFileError(
       path,
-      `it has ${names.length} GGUF files: ${names.slice(0, 5).join(", ")}`,
+      `it has ${names.length} GGUF files: ${names.slice(0, 5).join(", ")}${names.length > 5 ? ", ..." : ""}`,
       "Name one of them",
     )
   return names[0] && join(path, names[0])
 }
+
+/**
+ * Returns the path without links, but for the name of a part, by which the others are found.
+ * Throws where there is nothing.
+ */
+export const realModelPath = (path: string): string =>
+  /-\d{5}-of-\d{5}\.gguf$/.test(path)
+    ? join(realpathSync(dirname(path)), basename(path))
+    : realpathSync(path)

@@ -43,6 +43,14 @@ it.each([
   expect(unsetIn(text)).not.toContain("NOPE")
 })
 
+it("of a GGUF file in parts the first one is the source, whichever is named", () => {
+  writeFileSync(join(folder, "y-00001-of-00002.gguf"), "")
+  write(["y-00002-of-00002.gguf"])
+  expect(loadConfig(config, {}).deployment.models).toMatchObject([
+    { id: "y", sources: [{ url: expect.stringContaining("y-00001-of-00002.gguf") }] },
+  ])
+})
+
 it("two files of one name are refused before anything is written", () => {
   expect(() => write(["one/m.gguf", "two/m.gguf"])).toThrow("the id 'm'")
 })

@@ -43,8 +43,12 @@ const fileEntry = (parts: Parts, path: string, configFile: string): Entry => {
   )
 }
 
+/** Returns the first part of a GGUF file, whichever was given. */
+const firstPart = (path: string): string => path.replace(/-\d{5}(-of-\d{5}\.gguf)$/, "-00001$1")
+
 /** The entry of a name of config/models, or of a path. Throws an Error that says what would do. */
-const entryOf = (parts: Parts, model: string, configFile: string): Entry => {
+const entryOf = (parts: Parts, named: string, configFile: string): Entry => {
+  const model = firstPart(named)
   if (knownModels().includes(model)) return knownEntry(model)
   if (!/[./\\]/.test(model))
     throw new Error(

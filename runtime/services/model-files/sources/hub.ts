@@ -128,7 +128,10 @@ const listFolder = async (
       throw new SourceFailed(`the folder has more than ${maxFiles} files`)
     url = nextPage(page.headers, url)
   }
-  if (files.length === 0) throw new SourceFailed("the folder has no such files")
+  if (files.length === 0)
+    throw new SourceFailed(
+      `the folder has no ${source.only ? `file ${source.only.join(" or ")}` : "files"}`,
+    )
   return files
 }
 

@@ -13,10 +13,16 @@ export interface LocalSource {
   readonly sha256: string | undefined
 }
 
+const bytesOf = async (path: string): Promise<number> => {
+  const found = await stat(path).catch(() => undefined)
+  return found?.isFile() ? found.size : 0
+}
+
 const folderBytes = async (folder: string): Promise<number> => {
   let bytes = 0
+  // files that are links count, too
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }))
-    if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size
+    if (!entry.isDirectory()) bytes += await bytesOf(join(entry.parentPath, entry.name))
   return bytes
 }
 

@@ -62,8 +62,9 @@ describe("parseSourceUrl", () => {
       revision: "main",
       path: "a",
       folder: true,
-      only: ["x-q4_0-*-of-00003.gguf"],
+      only: ["x-q4_0-0*-of-00003.gguf"],
     })
+    expect(parse("hf:owner/repo@main/x-00001-of-00001.gguf")).toMatchObject({ folder: false })
     expect(parse("https://h/a/b.gguf?x=1")).toEqual({
       scheme: "web",
       url: "https://h/a/b.gguf?x=1",

@@ -66,9 +66,9 @@ const someInside = (text: string): Result.Result<PathInside & { only?: string[] 
   return Result.map(inside(folder), (where) => ({ ...where, only }))
 }
 
-/** Takes all parts of a GGUF file, whichever is named: `folder/{x-*-of-00003.gguf}`. */
+/** Takes all parts of a GGUF file, whichever is named: `folder/{x-0*-of-00003.gguf}`. */
 const allParts = (path: string): string =>
-  path.replace(/(^|\/)([^/{},*]+)-\d{5}(-of-\d{5}\.gguf)$/s, "$1{$2-*$3}")
+  path.replace(/(^|\/)([^/{},*]+)-\d{5}(-of-(?!00001)\d{5}\.gguf)$/s, "$1{$2-0*$3}")
 
 const parseHub = (rest: string): Parsed => {
   const match =
