@@ -2,8 +2,9 @@ import { createHash } from "node:crypto"
 import { existsSync, readdirSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { contentOf } from "../weights/content-digest.ts"
+import { openGguf } from "../weights/gguf-file.ts"
 import { type Metadata, numberOr } from "../weights/gguf-metadata.ts"
-import { openWholeGguf } from "../weights/gguf-parts.ts"
+import { refuseParts } from "../weights/gguf-parts.ts"
 import { halvesOrder } from "../weights/matrix.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import { openSafetensors } from "../weights/safetensors.ts"
@@ -194,6 +195,7 @@ const ggufName = ({ architecture }: DecoderConfig): string =>
   architecture === "mistral" ? "llama" : architecture
 
 const checkGguf = (metadata: Metadata, config: DecoderConfig): void => {
+  refuseParts(metadata)
   const wanted = { "general.type": "adapter", "adapter.type": "lora" }
   for (const [key, value] of Object.entries(wanted))
     if (metadata.get(key) !== value)
@@ -209,7 +211,7 @@ const checkGguf = (metadata: Metadata, config: DecoderConfig): void => {
 }
 
 const fromGguf = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
-  const source = openWholeGguf(path)
+  const source = openGguf(path)
   const { metadata } = source.header
   const format: Omit<Format, "scale"> = {
     names: ggufNames(config.architecture),

@@ -1,5 +1,6 @@
 import type { ImagePreprocessing } from "../architectures/image-preprocessing.ts"
 import { activationNamed } from "../encoding/encoder-parts.ts"
+import { openGguf } from "../weights/gguf-file.ts"
 import type { GgufHeader } from "../weights/gguf-header.ts"
 import {
   countIn,
@@ -10,7 +11,7 @@ import {
   present,
   textOr,
 } from "../weights/gguf-metadata.ts"
-import { openWholeGguf } from "../weights/gguf-parts.ts"
+import { refuseParts } from "../weights/gguf-parts.ts"
 import { Damaged, explaining, Unsupported } from "../weights/model-file-error.ts"
 import type { TensorSource } from "../weights/tensor-file.ts"
 import type { TiledSight } from "./sight-config.ts"
@@ -61,7 +62,7 @@ const ggufName = (name: string, downFirst: boolean): string => {
 
 /** Opens the tensors of a GGUF file by the names that they have in folders. */
 export const openMmproj = (path: string): TensorSource => {
-  const file = openWholeGguf(path)
+  const file = openGguf(path)
   const downFirst = isDownFirst(file.header)
   const named = (name: string) => ggufName(name, downFirst)
   return {
@@ -197,10 +198,11 @@ const llava = (header: GgufHeader, tower: TransformerConfig, edge: number): Tile
 
 /** Reads how a chat model sees by a GGUF file of a tower and a projector. Throws `ModelFileError`. */
 export const mmprojConfig = (path: string): TiledSight => {
-  const file = openWholeGguf(path)
+  const file = openGguf(path)
   try {
     return explaining(path, () => {
       const { metadata } = file.header
+      refuseParts(metadata)
       const architecture = metadata.get("general.architecture")
       if (architecture !== "clip" || metadata.get("clip.has_vision_encoder") === false)
         throw new Unsupported(`it is no tower that reads images, but a '${architecture}'`)

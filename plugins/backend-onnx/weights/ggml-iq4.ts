@@ -2,9 +2,9 @@ import { halfAt } from "./float16.ts"
 import { blocksOf } from "./ggml-blocks.ts"
 
 /** What the levels 0 to 15 of IQ4_NL and IQ4_XS stand for (`kvalues_iq4nl` of ggml-common.h). */
-const codebook = Float32Array.of(
-  ...[-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113],
-)
+const codebook = Float32Array.from([
+  -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113,
+])
 
 /** Low nibbles of 16 bytes are the first half of 32 values, high nibbles the second. */
 const decodeNibbles = (

@@ -10,10 +10,12 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
+import { withAdapterFile } from "../architectures/adapter-file.ts"
 import { openModelSource, readModelHeader } from "../architectures/model-source.ts"
 import { type GgufContent, splitGguf, writeGguf } from "../testing/gguf-writer.ts"
 import { tinyLlama } from "../testing/tiny-llama.ts"
-import { openGgufModel, openWholeGguf, realModelPath } from "./gguf-parts.ts"
+import { mmprojConfig } from "../vision/mmproj-file.ts"
+import { openGgufModel, realModelPath } from "./gguf-parts.ts"
 import { KnownContents } from "./known-contents.ts"
 
 const root = mkdtempSync(join(tmpdir(), "rakit-gguf-parts-"))
@@ -104,8 +106,11 @@ test("a merged file may say that it has no parts, and other tensors than before"
   expect(readModelHeader(path).config).toEqual(readModelHeader(whole).config)
 })
 
-test("an adapter or a vision tower in parts is refused", () => {
-  expect(() => openWholeGguf(parts().nameOf(1))).toThrow(
+test.each([
+  ["an adapter", (path: string) => withAdapterFile(path, readModelHeader(whole).config, () => {})],
+  ["a vision tower", mmprojConfig],
+])("%s in parts is refused", (_, open) => {
+  expect(() => open(parts().nameOf(1))).toThrow(
     /it is one of 3 parts\. Name one file: join them with llama\.cpp's/,
   )
 })

@@ -67,14 +67,10 @@ const partsBeside = ({ path, header: { metadata } }: GgufFile): readonly string[
   return paths
 }
 
-const openPart = (path: string, part: number, count: number): GgufFile => {
-  const file = openGguf(path)
-  const { metadata } = file.header
-  if (metadata.get("split.no") === part - 1 && metadata.get("split.count") === count) return file
-  file.close()
-  return explaining(path, () => {
+/** Throws `Damaged` for a file that is not the part that its name says. */
+const checkPart = ({ header: { metadata } }: GgufFile, part: number, count: number): void => {
+  if (metadata.get("split.no") !== part - 1 || metadata.get("split.count") !== count)
     throw new Damaged(`it is not part ${part} of ${count}, as its name says`)
-  })
 }
 
 const refuseMissing = ({ header: { metadata, tensors } }: GgufModel): void => {
@@ -88,35 +84,33 @@ const refuseMissing = ({ header: { metadata, tensors } }: GgufModel): void => {
  * Throws `ModelFileError`.
  */
 export const openGgufModel = (path: string): GgufModel => {
-  const parts: [GgufFile, ...GgufFile[]] = [openGguf(path)]
+  const first = openGguf(path)
+  const parts: [GgufFile, ...GgufFile[]] = [first]
   try {
-    const [first] = parts
-    const paths = explaining(path, () => partsBeside(first))
-    for (let at = 1; at < paths.length; at++) parts.push(openPart(paths[at]!, at + 1, paths.length))
-    const model = new GgufModel(parts)
-    if (paths.length > 1) explaining(path, () => refuseMissing(model))
-    return model
+    return explaining(path, () => {
+      const paths = partsBeside(first)
+      for (const [at, other] of paths.slice(1).entries()) {
+        const part = openGguf(other)
+        parts.push(part)
+        explaining(other, () => checkPart(part, at + 2, paths.length))
+      }
+      const model = new GgufModel(parts)
+      if (parts.length > 1) refuseMissing(model)
+      return model
+    })
   } catch (cause) {
     for (const part of parts) part.close()
     throw cause
   }
 }
 
-/** Opens a GGUF file that is no part of another one. Throws `ModelFileError`. */
-export const openWholeGguf = (path: string): GgufFile => {
-  const file = openGguf(path)
-  try {
-    explaining(path, () => {
-      const count = countOf(file.header.metadata)
-      if (count > 1)
-        throw new Unsupported(`it is one of ${count} parts`, `Name one file: ${joining}`)
-    })
-    return file
-  } catch (cause) {
-    file.close()
-    throw cause
-  }
+/** Throws `Unsupported` for a part of a file, where all of it must be in one. */
+export const refuseParts = (metadata: Metadata): void => {
+  const count = countOf(metadata)
+  if (count > 1) throw new Unsupported(`it is one of ${count} parts`, `Name one file: ${joining}`)
 }
+
+const partEnd = /-\d{5}(-of-\d{5}\.gguf)$/
 
 /** Names of the GGUF files of models in a folder, but for parts whose first one is there. */
 const modelsIn = (folder: string): readonly string[] => {
@@ -124,10 +118,10 @@ const modelsIn = (folder: string): readonly string[] => {
     /^(?!\.|mmproj).*\.gguf$/i.test(name) &&
     statSync(join(folder, name), { throwIfNoEntry: false })?.isFile() === true
   const names = readdirSync(folder).filter(isModel).sort()
-  const isLater = (name: string) =>
-    names.some(
-      (one) => one !== name && one === name.replace(/-\d{5}(-of-\d{5}\.gguf)$/, "-00001$1"),
-    )
+  const isLater = (name: string) => {
+    const first = name.replace(partEnd, "-00001$1")
+    return first !== name && names.includes(first)
+  }
   return names.filter((name) => !isLater(name))
 }
 
@@ -152,6 +146,4 @@ export const ggufAt = (path: string): string | undefined => {
  * Throws where there is nothing.
  */
 export const realModelPath = (path: string): string =>
-  /-\d{5}-of-\d{5}\.gguf$/.test(path)
-    ? join(realpathSync(dirname(path)), basename(path))
-    : realpathSync(path)
+  partEnd.test(path) ? join(realpathSync(dirname(path)), basename(path)) : realpathSync(path)
