@@ -225,7 +225,9 @@ test.each(withSuperBlocks)("%s too, whose blocks have 256 numbers", async (name)
     await logitsOf(superBlocks(name, true), "fp32", ids),
   ]
   expect(relativeError(await logitsOf(path, "fp32", ids), wanted)).toBeLessThan(1e-5)
-  expect(relativeError(await logitsOf(path, "int8", ids), wanted)).toBeLessThan(0.05)
-  if (name === "Q4_K")
+  for (const precision of ["int8", "auto"] as const)
+    expect(relativeError(await logitsOf(path, precision, ids), wanted)).toBeLessThan(0.05)
+  // those of which 4 bits lose nothing
+  if (["Q4_K", "IQ4_XS"].includes(name))
     expect(relativeError(await logitsOf(path, "int4", ids), wanted)).toBeLessThan(0.05)
 })

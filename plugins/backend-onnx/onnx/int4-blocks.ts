@@ -1,4 +1,4 @@
-import type { Affine, GgmlType } from "../weights/ggml-types.ts"
+import { type Affine, type GgmlType, levelsOf } from "../weights/ggml-types.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import { blockSize, notFinite } from "./int8-blocks.ts"
 
@@ -83,19 +83,22 @@ const levels = new Uint8Array(blockSize)
 
 /**
  * Converts an encoded row, whose length is a multiple of 32, to levels of 4 bits, lossless for types
- * of 4 bits: `take` gets those of each block, of which value = scale * level + minimum. `decoded` is
- * a scratch buffer `[columns]`.
+ * of 4 bits: `take` gets those of each block, of which value = scale * level + minimum, or, with
+ * codes, scale * codes[level] + minimum; all rows must be of types with these. `decoded` is a scratch
+ * buffer `[columns]`.
  */
 export const quantizeBlocks = (
   type: GgmlType,
   bytes: Uint8Array,
   decoded: Float32Array,
   take: (block: number, levels: Uint8Array, scale: number, minimum: number) => void,
+  codes?: Int8Array,
 ): void => {
-  if (!type.levels) type.decode(bytes, decoded)
+  const own = levelsOf(type, 4, codes)
+  if (!own) type.decode(bytes, decoded)
   for (let block = 0; block < decoded.length / blockSize; block++) {
     const { scale, minimum } =
-      type.levels?.(bytes, block, levels) ??
+      own?.read(bytes, block, levels) ??
       quantizeFloats(decoded.subarray(block * blockSize, (block + 1) * blockSize), levels)
     if (!Number.isFinite(scale) || !Number.isFinite(minimum)) throw new Damaged(notFinite)
     take(block, levels, scale, minimum)
@@ -117,4 +120,5 @@ export const quantizeRowTo4 = (
   })
 
 /** Whether rows of this type need shifts other than 0. */
-export const needsShifts = (type: GgmlType): boolean => type.name !== "Q4_0"
+export const needsShifts = (type: GgmlType, codes?: Int8Array): boolean =>
+  levelsOf(type, 4, codes)?.hasMinimums ?? true

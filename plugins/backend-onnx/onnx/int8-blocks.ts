@@ -1,5 +1,5 @@
 import { halfAt } from "../weights/float16.ts"
-import type { GgmlType } from "../weights/ggml-types.ts"
+import { type GgmlType, type Levels, levelsOf } from "../weights/ggml-types.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 
 export const blockSize = 32
@@ -64,8 +64,8 @@ const levels = new Uint8Array(blockSize)
  * integer to -16 minimum/scale: an error of at most scale/32,
  * none for Q4_0. False when that integer does not fit, as in a block of equal values.
  */
-const fromLevels = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row): boolean => {
-  const { scale, minimum } = type.levels!(bytes, block, levels)
+const fromLevels = ({ read }: Levels, bytes: Uint8Array, block: number, row: Int8Row): boolean => {
+  const { scale, minimum } = read(bytes, block, levels)
   const shift = Math.round((-16 * minimum) / scale)
   if (!(shift >= -15 && shift <= 255)) return false
   // 128 where possible, so that a matrix of such blocks needs no zero points
@@ -77,14 +77,14 @@ const fromLevels = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8R
 }
 
 /** Whether rows of this type need zero points other than 128. */
-export const needsZeros = (type: GgmlType): boolean =>
-  type.levels !== undefined && type.name !== "Q4_0"
+export const needsZeros = (type: GgmlType): boolean => levelsOf(type, 4)?.hasMinimums === true
 
 const direct = (type: GgmlType, bytes: Uint8Array, block: number, row: Int8Row): boolean => {
   if (type.name === "Q8_0") fromQ8(bytes, block, row)
   if (type.name === "I8") fromI8(bytes, block, row)
   if (type.name === "Q8_0" || type.name === "I8") return true
-  return type.levels !== undefined && fromLevels(type, bytes, block, row)
+  const fourBits = levelsOf(type, 4)
+  return fourBits !== undefined && fromLevels(fourBits, bytes, block, row)
 }
 
 /**

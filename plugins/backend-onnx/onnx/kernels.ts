@@ -5,7 +5,7 @@ import "./runtime.ts"
  * Increment it whenever graphs for the kernels must be built again, and when the kernels' numbers
  * change: receipts name it within the graph's digest.
  */
-const layoutVersion = "13"
+const layoutVersion = "14"
 
 /**
  * The version of the native kernels' layout, where sessions of this process have these kernels:
@@ -13,6 +13,9 @@ const layoutVersion = "13"
  */
 export const kernelsVersion = (): string | undefined =>
   addon?.isInUse() ? layoutVersion : undefined
+
+/** Whether graphs of the CPU will have native kernels; known without a session, unlike the version. */
+export const hasKernels = (): boolean => Boolean(addon?.instructions)
 
 /** The kernels that products run on, for logs. */
 export const kernelsName = (): string | undefined =>

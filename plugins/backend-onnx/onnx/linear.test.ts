@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, test } from "vitest"
-import { encodeAs, ggmlTypeNamed } from "../testing/ggml-encode.ts"
-import { inputRows, matrixOfType as matrixOf } from "../testing/products.ts"
+import { ggmlTypeNamed } from "../testing/ggml-encode.ts"
+import { inputRows, matrixOfType } from "../testing/products.ts"
 import type { Matrix } from "../weights/matrix.ts"
 import { GraphBuilder } from "./graph-builder.ts"
 import { writeGraph } from "./graph-cache.ts"
@@ -19,14 +19,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const rows = 16
 const columns = 256
 
-const matrixOfType = (name: string): Matrix => {
-  const values = Float32Array.from({ length: columns }, (_, i) => Math.sin(i))
-  const row = Buffer.from(encodeAs(name, values))
-  return { name, rows, columns, typeOf: () => ggmlTypeNamed(name).type, row: () => row }
-}
-
 test.each(
-  ["Q8_0", "Q4_0", "Q4_1", "Q5_0"].flatMap((name) => [
+  ["Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "F32"].flatMap((name) => [
     { name, kernels: false },
     { name, kernels: true },
   ]),
@@ -34,7 +28,7 @@ test.each(
   "bytesPerWeight of $name is what the weights of a graph take (native kernels: $kernels)",
   ({ name, kernels }) => {
     const store = new WeightStore(folder, `${name}-${kernels}.bin`)
-    linear(new GraphBuilder(store, "cpu", kernels), "x", matrixOfType(name), "auto")
+    linear(new GraphBuilder(store, "cpu", kernels), "x", matrixOfType(name, rows, columns), "auto")
     const { offset } = store.reserve(0)
     store.close()
     expect(offset).toBe(rows * columns * bytesPerWeight(ggmlTypeNamed(name).type, kernels))
@@ -68,7 +62,7 @@ test.skipIf(!kernelsVersion()).each(["Q4_0", "Q4_1", "Q8_0"])(
     const bias = Float32Array.from({ length: outputs }, (_, i) => Math.sin(i) / 7)
     writeGraph(folder, { graph: `${type}.onnx`, weights: `${type}-bias.bin` }, (graph) => {
       graph.input("x", "float", ["B", "S", width])
-      const matrix = matrixOf(type, outputs, width)
+      const matrix = matrixOfType(type, outputs, width)
       graph.output("bare", linear(graph, "x", matrix, "auto"), "float", ["B", "S", outputs])
       graph.output("y", linear(graph, "x", matrix, "auto", { bias }), "float", ["B", "S", outputs])
       expect(graph.toBytes().includes("Add")).toBe(false)

@@ -6,7 +6,8 @@ import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 import { channelProduct, writeChannels } from "./int8-channels.ts"
-import { type Additions, hasHalfScales, panelProduct } from "./panel-blocks.ts"
+import { type Additions, panelProduct } from "./panel-blocks.ts"
+import { panelBytesPerWeight, panelFormat } from "./panel-format.ts"
 import { type ProductInput, rowsAsValue } from "./product-input.ts"
 import { batchRows, inBatches, someRow } from "./row-batches.ts"
 import type { StoredWeights } from "./weight-store.ts"
@@ -14,12 +15,19 @@ import type { StoredWeights } from "./weight-store.ts"
 /** How weights are kept; `auto`: each matrix as its file has it. */
 export type Precision = "auto" | "int8" | "int8-channel" | "int4" | "fp16" | "fp32"
 
-/** Whether 4 bits hold rows of this type without loss. */
-export const isFourBits = (type: GgmlType): boolean => type.levels !== undefined
+/** Whether 4 bits hold rows of this type without loss; where they stand for codes, native kernels do. */
+export const isFourBits = ({ levels }: GgmlType, kernels = false): boolean =>
+  levels?.bits === 4 && (kernels || !levels.codes)
 
-/** What `auto` comes to. */
-export const ownPrecision = (matrix: Matrix): "int8" | "int4" =>
-  someRow(matrix, (type) => !isFourBits(type)) ? "int8" : "int4"
+/** What `auto` comes to. `kernels`: whether the graph has native kernels. */
+const ownPrecision = (matrix: Matrix, kernels: boolean): "int8" | "int4" =>
+  someRow(matrix, (type) => !isFourBits(type, kernels)) ? "int8" : "int4"
+
+/** What `auto` keeps rows of this type as: a precision, or the codes of 4 bits. */
+export type OwnFormat = "int8" | "int4" | Int8Array
+
+export const ownFormat = (type: GgmlType, kernels: boolean): OwnFormat =>
+  isFourBits(type, kernels) ? (type.levels!.codes ?? "int4") : "int8"
 
 const isInBlocks = (precision: Precision): precision is "int8" | "int4" =>
   precision === "int8" || precision === "int4"
@@ -33,10 +41,10 @@ export const isNativeLinear = ({ kernels }: GraphBuilder, precision: Precision):
  * `kernels`: whether the graph has native kernels.
  */
 export const bytesPerWeight = (type: GgmlType, kernels = false): number => {
-  const bits = isFourBits(type) ? 4 : 8
+  const bits = isFourBits(type, kernels) ? 4 : 8
+  if (kernels) return panelBytesPerWeight(panelFormat([type], bits))
   const numbers = bits === 4 && needsShifts(type) ? 2 : 1
-  const numberBytes = kernels && hasHalfScales(type, bits) ? 2 : 4
-  return bits / 8 + (numbers * numberBytes) / blockSize
+  return bits / 8 + (numbers * 4) / blockSize
 }
 
 /**
@@ -50,7 +58,7 @@ export const linear = (
   precision: Precision,
   { bias, adapters }: Additions = {},
 ): Value => {
-  const kept = precision === "auto" ? ownPrecision(matrix) : precision
+  const kept = precision === "auto" ? ownPrecision(matrix, graph.kernels) : precision
   if (graph.kernels && isInBlocks(kept))
     return panelLinear(graph, x, matrix, kept, { bias, adapters })
   const rows = rowsAsValue(x)

@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest"
+import { afterAll, beforeAll, describe, expect, test } from "vitest"
 import { encodeAs } from "../testing/ggml-encode.ts"
+import { unpacked, writtenPanels } from "../testing/panels.ts"
 import { inputRows, matrixOfType, valuesOf, worstOf } from "../testing/products.ts"
-import { halfAt } from "../weights/float16.ts"
 import { type Matrix, stacked } from "../weights/matrix.ts"
 import { GraphBuilder } from "./graph-builder.ts"
 import { writeGraph } from "./graph-cache.ts"
@@ -26,67 +26,8 @@ const eightBitValues = (matrix: Matrix, index: number): readonly number[] => {
   return Array.from(scratch, (_, i) => row.scales[i >> 5]! * (row.q[i]! - row.zeros[i >> 5]!))
 }
 
-/** What the graph of a product has: attributes and constants. */
-const written = (matrix: Matrix, precision: "int8" | "int4") => {
-  const file = `${matrix.name}-${precision}-${matrix.rows}-${matrix.columns}.bin`
-  const store = new WeightStore(folder, file)
-  const graph = new GraphBuilder(store, "cpu", true)
-  const nodeWith = vi.spyOn(graph, "nodeWith")
-  linear(graph, "x", matrix, precision)
-  // the file's last region may be shorter than its place
-  store.close()
-  const stored = readFileSync(join(folder, file))
-  expect(stored.length).toBe(store.size)
-  const [op, inputs, , options] = nodeWith.mock.calls[0]!
-  expect([op, nodeWith.mock.calls.length]).toEqual(["BlockMatMul", 1])
-  expect(inputs).toEqual(["x", graph.wholeFile()])
-  const { halves, levels, scales, shifts, ...attributes } = options!.attributes as Record<
-    "N" | "K" | "bits" | "zero" | "halves" | "levels" | "scales" | "shifts",
-    number
-  >
-  const blocks = Math.ceil(attributes.N / 16) * Math.ceil(attributes.K / 32)
-  const constant = (line: number, type: "uint8" | "float16" | "float", bytes: number) => {
-    const data = stored.subarray(64 * line, 64 * line + bytes)
-    expect(data.length).toBe(bytes)
-    return { type, data }
-  }
-  const inBlocks = (line: number) =>
-    halves ? constant(line, "float16", 32 * blocks) : constant(line, "float", 64 * blocks)
-  return {
-    attributes,
-    q: constant(levels, "uint8", blocks * 64 * attributes.bits),
-    s: inBlocks(scales),
-    m: shifts ? inBlocks(shifts) : undefined,
-  }
-}
-
-type Written = ReturnType<typeof written>
-type Constant = Written["q"]
-
-const numbersOf = ({ type, data }: Constant): readonly number[] =>
-  type === "float16"
-    ? Array.from({ length: data.length / 2 }, (_, i) => halfAt(data, 2 * i))
-    : Array.from({ length: data.length / 4 }, (_, i) => data.readFloatLE(4 * i))
-
-/** Reads the layout a byte after another; `levels` and `values` have whole panels and blocks. */
-const unpacked = ({ attributes: { N, K, bits, zero }, q, s, m }: Written) => {
-  const [panels, blocks] = [Math.ceil(N / 16), Math.ceil(K / 32)]
-  const [scales, shifts] = [numbersOf(s), m && numbersOf(m)]
-  const levels = Array.from({ length: 16 * panels }, () => new Array<number>(32 * blocks).fill(-1))
-  for (const [i, byte] of q.data.entries()) {
-    const block = Math.floor(i / (64 * bits))
-    const p = i % (64 * bits)
-    const row = levels[16 * Math.floor(block / blocks) + ((p & 63) >> 2)]!
-    const column = 32 * (block % blocks) + 4 * (p >> 6) + (p & 3)
-    if (bits === 8) row[column] = byte
-    else [row[column], row[column + 16]] = [byte & 15, byte >> 4]
-  }
-  const at = (n: number, k: number) => ((n >> 4) * blocks + (k >> 5)) * 16 + (n & 15)
-  const values = levels.map((row, n) =>
-    row.map((level, k) => scales[at(n, k)]! * (level - zero) + (shifts?.[at(n, k)] ?? 0)),
-  )
-  return { levels, values, types: [s.type, ...(m ? [m.type] : [])] }
-}
+const written = (matrix: Matrix, precision: "int8" | "int4") =>
+  writtenPanels(folder, matrix, precision)
 
 // plus 0: a zero has no sign here
 const asFloats = (values: readonly number[]) => values.map((value) => Math.fround(value) + 0)
@@ -94,7 +35,9 @@ const asFloats = (values: readonly number[]) => values.map((value) => Math.froun
 test.each([
   { type: "Q4_0", rows: 37, zero: 8, types: ["float16"] },
   { type: "Q4_1", rows: 80, zero: 0, types: ["float16", "float16"] },
-  { type: "Q4_K", rows: 70, zero: 0, types: ["float", "float"] },
+  { type: "Q4_K", rows: 70, zero: 0, types: ["steps", "steps"] },
+  { type: "IQ4_NL", rows: 37, zero: 128, types: ["float16"] },
+  { type: "IQ4_XS", rows: 70, zero: 128, types: ["steps"] },
 ])("$type is kept in 4 bits without loss", ({ type, rows, zero, types }) => {
   const matrix = matrixOfType(type, rows, 256)
   const found = written(matrix, "int4")
@@ -105,10 +48,24 @@ test.each([
   for (let row = 0; row < rows; row++) {
     expect(asFloats(values[row]!)).toEqual(asFloats(valuesOf(matrix, row)))
     for (let block = 0; block < 8; block++) {
-      matrix.typeOf(row).levels!(matrix.row(row), block, wanted)
+      matrix.typeOf(row).levels!.read(matrix.row(row), block, wanted)
       expect(levels[row]!.slice(32 * block, 32 * block + 32)).toEqual([...wanted])
     }
   }
+})
+
+test.each([
+  { type: "Q5_0", rows: 37, types: ["float16"] },
+  { type: "Q5_1", rows: 80, types: ["float16", "float16"] },
+  { type: "Q5_K", rows: 70, types: ["steps", "steps"] },
+])("$type is kept in 8 bits without loss", ({ type, rows, types }) => {
+  const matrix = matrixOfType(type, rows, 512)
+  const found = written(matrix, "int8")
+  expect(found.attributes).toEqual({ N: rows, K: 512, bits: 8, zero: 128 })
+  const { values, types: stored } = unpacked(found)
+  expect(stored).toEqual(types)
+  for (let row = 0; row < rows; row++)
+    expect(asFloats(values[row]!)).toEqual(asFloats(valuesOf(matrix, row)))
 })
 
 test.each([
@@ -162,12 +119,32 @@ test("rows that a panel lacks are zeros", () => {
 })
 
 test("rows of several types have floats as scales, and each its values", () => {
-  const matrix = stacked([matrixOfType("Q4_0", 5, 64), matrixOfType("Q4_1", 6, 64)])
+  for (const [types, zero, bits] of [
+    [["Q4_0", "Q4_1"], 0, 4],
+    [["Q4_K", "Q4_0"], 0, 4],
+    [["Q5_0", "Q5_K"], 128, 8],
+  ] as const) {
+    const matrix = stacked(types.map((type) => matrixOfType(type, 5, 256)))
+    const found = written(matrix, `int${bits}`)
+    const { values, types: stored } = unpacked(found)
+    expect([found.attributes.zero, stored]).toEqual([zero, ["float", "float"]])
+    for (let row = 0; row < matrix.rows; row++)
+      expect(asFloats(values[row]!)).toEqual(asFloats(valuesOf(matrix, row)))
+  }
+})
+
+test("codes beside other levels are rounded to these", () => {
+  const matrix = stacked([matrixOfType("IQ4_XS", 5, 256), matrixOfType("Q4_K", 6, 256)])
   const found = written(matrix, "int4")
-  const { values, types } = unpacked(found)
-  expect([found.attributes.zero, types]).toEqual([0, ["float", "float"]])
-  for (let row = 0; row < 11; row++)
-    expect(asFloats(values[row]!)).toEqual(asFloats(valuesOf(matrix, row)))
+  expect([found.attributes.zero, found.codes]).toEqual([0, undefined])
+  const { values } = unpacked(found)
+  for (let row = 0; row < 11; row++) {
+    const wanted = valuesOf(matrix, row)
+    const most = Math.max(...wanted.map(Math.abs))
+    for (const [i, value] of wanted.entries())
+      if (row < 5) expect(Math.abs(values[row]![i]! - value)).toBeLessThan(0.3 * most)
+      else expect(Math.fround(values[row]![i]!)).toBe(Math.fround(value))
+  }
 })
 
 test("errors name the tensor", () => {
@@ -228,7 +205,11 @@ const cases = [
   { type: "Q4_0", precision: "int4", rows: 100, columns: 512 },
   { type: "Q4_1", precision: "int4", rows: 64, columns: 256 },
   { type: "Q4_K", precision: "int4", rows: 35, columns: 512 },
+  { type: "IQ4_NL", precision: "int4", rows: 40, columns: 96 },
+  { type: "IQ4_XS", precision: "int4", rows: 35, columns: 512 },
   { type: "F32", precision: "int4", rows: 48, columns: 96 },
+  { type: "Q5_K", precision: "int8", rows: 35, columns: 512 },
+  { type: "Q5_0", precision: "int8", rows: 35, columns: 96 },
   { type: "Q8_0", precision: "int8", rows: 100, columns: 512 },
   { type: "Q4_1", precision: "int8", rows: 33, columns: 64 },
   { type: "F32", precision: "int8", rows: 130, columns: 75 },

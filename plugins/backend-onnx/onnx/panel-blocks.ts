@@ -1,55 +1,79 @@
-import { toHalves } from "../weights/float16.ts"
-import type { GgmlType } from "../weights/ggml-types.ts"
+import type { GgmlType, Levels } from "../weights/ggml-types.ts"
 import type { Matrix } from "../weights/matrix.ts"
+import { Damaged } from "../weights/model-file-error.ts"
 import { type AdapterInputs, productScale } from "./adapter-inputs.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
-import { needsShifts, quantizeBlocks } from "./int4-blocks.ts"
-import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
+import { quantizeBlocks } from "./int4-blocks.ts"
+import { blockSize, notFinite, quantizeRow } from "./int8-blocks.ts"
+import {
+  keptLevels,
+  type LevelBits,
+  type PanelFormat,
+  panelFormat,
+  panelRows,
+  scaleKinds,
+} from "./panel-format.ts"
+import { placeOf, type RowScales, type ScaleWriter, scaleWriter } from "./panel-scales.ts"
 import { type ProductInput, rowsAsValue } from "./product-input.ts"
-import { batchRows, inBatches, someRow } from "./row-batches.ts"
-import { regionAlignment, type StoredWeights } from "./weight-store.ts"
+import { batchRows, inBatches, typesIn } from "./row-batches.ts"
+import type { StoredWeights } from "./weight-store.ts"
 
-/** Bits of a level. */
-export type LevelBits = 4 | 8
-
-/** Rows whose levels lie together: the outputs that the native kernel computes at once. */
-const panelRows = 16
 /** Levels in a word: the products of 8 bits that an instruction (VNNI) adds up. */
 const wordLevels = 4
 const wordsPerRow = blockSize / wordLevels
 
-/** Whether the scales and shifts of rows of this type are halves in its file, and stay what they are. */
-export const hasHalfScales = ({ name }: GgmlType, bits: LevelBits): boolean =>
-  bits === 4 ? name === "Q4_0" || name === "Q4_1" : name === "Q8_0"
-
 /** A row's levels, a scale and a shift for each block of 32. */
-interface PanelRow {
+interface PanelRow extends RowScales {
   readonly levels: Uint8Array
-  readonly scales: Float32Array
-  readonly shifts: Float32Array
 }
 
 type Quantize = (type: GgmlType, bytes: Uint8Array, row: PanelRow) => void
 
 /**
- * value = scale * level + shift: a minimum that is a half in the file stays one, which `minimum + 8 *
- * scale` would not. Without shifts, value = scale * (level - 8).
+ * value = scale * level + shift, or scale * codes[level] + shift: a minimum that is a half in the file
+ * stays one, which `minimum + 8 * scale` would not. Without shifts and codes, value = scale * (level - 8).
  */
-const toFourBits = (columns: number): Quantize => {
+const toFourBits = (columns: number, { codes }: PanelFormat): Quantize => {
   const decoded = new Float32Array(columns)
   return (type, bytes, { levels, scales, shifts }) =>
-    quantizeBlocks(type, bytes, decoded, (block, found, scale, minimum) => {
-      levels.set(found, block * blockSize)
-      scales[block] = scale
-      shifts[block] = minimum
-    })
+    quantizeBlocks(
+      type,
+      bytes,
+      decoded,
+      (block, found, scale, minimum) => {
+        levels.set(found, block * blockSize)
+        scales[block] = scale
+        shifts[block] = minimum
+      },
+      codes,
+    )
+}
+
+/** Lossless: levels of 5 bits, moved so that 128 stands for 0. */
+const fromFiveBits = (
+  { read, hasMinimums }: Levels,
+  bytes: Uint8Array,
+  { levels, scales, shifts }: PanelRow,
+): void => {
+  const zero = hasMinimums ? 0 : 16
+  for (let block = 0; block < scales.length; block++) {
+    const found = levels.subarray(block * blockSize, (block + 1) * blockSize)
+    const { scale, minimum } = read(bytes, block, found)
+    if (!Number.isFinite(scale) || !Number.isFinite(minimum)) throw new Damaged(notFinite)
+    for (let i = 0; i < blockSize; i++) found[i]! += 128 - zero
+    scales[block] = scale
+    shifts[block] = hasMinimums ? minimum : 0
+  }
 }
 
 /** value = scale * (level - 128) + shift */
 const toEightBits = (columns: number): Quantize => {
   const decoded = new Float32Array(columns)
   const zeros = new Uint8Array(Math.ceil(columns / blockSize))
-  return (type, bytes, { levels, scales, shifts }) => {
+  return (type, bytes, row) => {
+    const kept = keptLevels(type, { bits: 8, codes: undefined })
+    if (kept) return fromFiveBits(kept, bytes, row)
+    const { levels, scales, shifts } = row
     quantizeRow(type, bytes, decoded, { q: levels, scales, zeros })
     for (let block = 0; block < zeros.length; block++)
       shifts[block] = (128 - zeros[block]!) * scales[block]!
@@ -69,67 +93,89 @@ const placeEightBits: Place = (from, at, into, start) => {
   for (let word = 0; word < wordsPerRow; word++) into[start + word * panelRows] = from[at + word]!
 }
 
-/** `zero`: the level of 0 where there are no shifts. */
 const formats = {
-  4: { quantizer: toFourBits, place: placeFourBits, needsShifts, zero: 8, shiftedZero: 0 },
-  8: {
-    quantizer: toEightBits,
-    place: placeEightBits,
-    needsShifts: needsZeros,
-    zero: 128,
-    shiftedZero: 128,
-  },
+  4: { quantizer: toFourBits, place: placeFourBits },
+  8: { quantizer: toEightBits, place: placeEightBits },
+}
+
+/** The level, or the code, that stands for 0 before a shift. */
+const zeroOf = ({ bits, codes, isShifted }: PanelFormat): number => {
+  if (bits === 8 || codes) return 128
+  return isShifted ? 0 : 8
 }
 
 const bytesOf = (bits: LevelBits): number => (panelRows * blockSize * bits) / 8
 
-/** Packs a batch of rows into panels. */
-const packer = (columns: number, bits: LevelBits) => {
-  const { quantizer, place } = formats[bits]
+/** Packs a batch of rows into panels; what `scales` takes is part of them. */
+const packer = (columns: number, format: PanelFormat, scales: ScaleWriter) => {
+  const { quantizer, place } = formats[format.bits]
   const blocks = Math.ceil(columns / blockSize)
-  const blockWords = bytesOf(bits) / wordLevels
-  const panelBlocks = (batchRows / panelRows) * blocks
-  const words = new Uint32Array(panelBlocks * blockWords)
-  const scales = new Float32Array(panelBlocks * panelRows)
-  const shifts = new Float32Array(panelBlocks * panelRows)
+  const blockWords = bytesOf(format.bits) / wordLevels
+  const words = new Uint32Array((batchRows / panelRows) * blocks * blockWords)
   const row = {
     levels: new Uint8Array(blocks * blockSize),
     scales: new Float32Array(blocks),
     shifts: new Float32Array(blocks),
   }
   const rowWords = new Uint32Array(row.levels.buffer)
-  const quantize = quantizer(columns)
+  const quantize = quantizer(columns, format)
   const set = (index: number, type: GgmlType, bytes: Uint8Array): void => {
     quantize(type, bytes, row)
     const first = Math.floor(index / panelRows) * blocks
     const within = index % panelRows
-    for (let block = 0; block < blocks; block++) {
-      const at = (first + block) * panelRows + within
-      scales[at] = row.scales[block]!
-      shifts[at] = row.shifts[block]!
+    scales.set(first, within, row, type, bytes)
+    for (let block = 0; block < blocks; block++)
       place(rowWords, block * wordsPerRow, words, (first + block) * blockWords + within)
-    }
   }
   // rows of a panel that the matrix has not are zeros
   const clear = (): void => {
-    for (const part of [words, scales, shifts]) part.fill(0)
+    words.fill(0)
+    scales.clear()
   }
-  return { words, scales, shifts, set, clear }
+  return { words, set, clear }
 }
 
-/** A number of scales or shifts in the store, as floats or halves. */
-const reserveScales = ({ store }: GraphBuilder, count: number, areHalves: boolean) => {
-  const region = store.reserve(count * (areHalves ? 2 : 4))
-  const write = (at: number, values: Float32Array): void => {
-    const stored = areHalves ? new Uint16Array(values.length) : values
-    if (stored instanceof Uint16Array) toHalves(values, stored)
-    store.write(region, at * stored.BYTES_PER_ELEMENT, stored)
-  }
-  return { region, write }
+/** Writes codes as the kernels have them: 128 stands for 0. */
+const writeCodes = ({ store }: GraphBuilder, codes: Int8Array): StoredWeights => {
+  const region = store.reserve(codes.length)
+  store.write(
+    region,
+    0,
+    Uint8Array.from(codes, (code) => code + 128),
+  )
+  return region
 }
 
-/** A place in the store as the operator's attributes have it. */
-const placeOf = ({ offset }: StoredWeights): number => offset / regionAlignment
+/** Writes a matrix in panels; returns what the operator has to know of it. */
+const writePanels = (
+  graph: GraphBuilder,
+  matrix: Matrix,
+  bits: LevelBits,
+): Readonly<Record<string, number>> => {
+  const { rows, columns } = matrix
+  const format = panelFormat(typesIn(matrix), bits)
+  const blocks = Math.ceil(columns / blockSize)
+  const panelBlocks = Math.ceil(rows / panelRows) * blocks
+  const levels = graph.store.reserve(panelBlocks * bytesOf(bits))
+  const scales = scaleWriter(graph, format, panelBlocks, (batchRows / panelRows) * blocks)
+  const batch = packer(columns, format, scales)
+  inBatches(matrix, (first, count) => {
+    if (count % panelRows) batch.clear()
+    for (let i = 0; i < count; i++) batch.set(i, matrix.typeOf(first + i), matrix.row(first + i))
+    const from = (first / panelRows) * blocks
+    const filled = Math.ceil(count / panelRows) * blocks
+    const words = batch.words.subarray(0, (filled * bytesOf(bits)) / wordLevels)
+    graph.store.write(levels, from * bytesOf(bits), words)
+    scales.write(from, filled)
+  })
+  return {
+    ...{ N: rows, K: columns, bits, zero: zeroOf(format) },
+    scale_kind: scaleKinds.indexOf(format.scales),
+    levels: placeOf(levels),
+    ...scales.places,
+    ...(format.codes && { codes: placeOf(writeCodes(graph, format.codes)) }),
+  }
+}
 
 /** What is added to a product. */
 export interface Additions {
@@ -150,30 +196,7 @@ export const panelProduct = (
   bits: LevelBits,
   { bias, adapters }: Additions = {},
 ): Value => {
-  const { rows, columns } = matrix
-  const { needsShifts: needs, zero, shiftedZero } = formats[bits]
-  const isShifted = someRow(matrix, needs)
-  // the shift of a row that would need none, among others, may be beyond halves
-  const areHalves = !someRow(
-    matrix,
-    (type) => !hasHalfScales(type, bits) || needs(type) !== isShifted,
-  )
-  const blocks = Math.ceil(columns / blockSize)
-  const panelBlocks = Math.ceil(rows / panelRows) * blocks
-  const levels = graph.store.reserve(panelBlocks * bytesOf(bits))
-  const scales = reserveScales(graph, panelBlocks * panelRows, areHalves)
-  const shifts = isShifted ? reserveScales(graph, panelBlocks * panelRows, areHalves) : undefined
-  const batch = packer(columns, bits)
-  inBatches(matrix, (first, count) => {
-    if (count % panelRows) batch.clear()
-    for (let i = 0; i < count; i++) batch.set(i, matrix.typeOf(first + i), matrix.row(first + i))
-    const from = (first / panelRows) * blocks
-    const filled = Math.ceil(count / panelRows) * blocks
-    const words = batch.words.subarray(0, (filled * bytesOf(bits)) / wordLevels)
-    graph.store.write(levels, from * bytesOf(bits), words)
-    scales.write(from * panelRows, batch.scales.subarray(0, filled * panelRows))
-    shifts?.write(from * panelRows, batch.shifts.subarray(0, filled * panelRows))
-  })
+  const panels = writePanels(graph, matrix, bits)
   const step = typeof x === "string" ? undefined : x.step
   const [normWeights = "", added = ""] = step?.inputs ?? []
   const inputs = [graph.wholeFile(), normWeights, added]
@@ -187,14 +210,7 @@ export const panelProduct = (
     [product, ...(step?.sum === undefined ? [] : [step.sum])],
     {
       attributes: {
-        N: rows,
-        K: columns,
-        bits,
-        zero: isShifted ? shiftedZero : zero,
-        halves: areHalves ? 1 : 0,
-        levels: placeOf(levels),
-        scales: placeOf(scales.region),
-        ...(shifts && { shifts: placeOf(shifts.region) }),
+        ...panels,
         ...step?.attributes,
         ...(adapters && {
           adapter_factor: { float: productScale ** 2 },

@@ -1,13 +1,13 @@
 import { type Matrix, stacked } from "../weights/matrix.ts"
 import type { Building } from "./building.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
-import { ownPrecision, type Precision } from "./linear.ts"
+import { type OwnFormat, ownFormat, type Precision } from "./linear.ts"
 import { type ProductInput, productInput } from "./product-input.ts"
 
-/** Where neighbours begin that are kept with the same precision; `own`: what `auto` comes to. */
+/** Where neighbours begin that are kept alike; `own`: what `auto` comes to. */
 export const groupStarts = (
   precision: Precision,
-  own: () => readonly Precision[],
+  own: () => readonly OwnFormat[],
 ): readonly number[] => {
   if (precision !== "auto") return [0]
   const kept = own()
@@ -25,11 +25,13 @@ interface Group {
 
 /** One product for neighbours that are kept with the same precision. */
 const groupProducts = (
-  { precision }: Building,
+  { precision, graph }: Building,
   matrices: readonly Matrix[],
   product: Product,
 ): readonly Group[] => {
-  const starts = groupStarts(precision, () => matrices.map(ownPrecision))
+  const starts = groupStarts(precision, () =>
+    matrices.map((matrix) => ownFormat(matrix.typeOf(0), graph.kernels)),
+  )
   return starts.map((from, index) => {
     const to = starts[index + 1] ?? matrices.length
     const group = matrices.slice(from, to)

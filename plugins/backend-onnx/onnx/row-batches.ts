@@ -23,7 +23,12 @@ export const inBatches = (
   }
 }
 
-export const someRow = (matrix: Matrix, needs: (type: GgmlType) => boolean): boolean => {
-  for (let row = 0; row < matrix.rows; row++) if (needs(matrix.typeOf(row))) return true
-  return false
+/** The types of its rows. */
+export const typesIn = (matrix: Matrix): readonly GgmlType[] => {
+  const types = new Set<GgmlType>()
+  for (let row = 0; row < matrix.rows; row++) types.add(matrix.typeOf(row))
+  return [...types]
 }
+
+export const someRow = (matrix: Matrix, needs: (type: GgmlType) => boolean): boolean =>
+  typesIn(matrix).some((type) => needs(type))

@@ -5,7 +5,8 @@ import { matricesIn, sizesOf } from "../architectures/decoder-weights.ts"
 import type { ModelHeader } from "../architectures/model-source.ts"
 import type { LayerMatrix } from "../architectures/tensor-names.ts"
 import type { FoundGroup } from "../onnx/adapter-inputs.ts"
-import { isFourBits, type Precision } from "../onnx/linear.ts"
+import { hasKernels } from "../onnx/kernels.ts"
+import { type OwnFormat, ownFormat, type Precision } from "../onnx/linear.ts"
 import { groupStarts } from "../onnx/products.ts"
 import { ModelFileError } from "../weights/model-file-error.ts"
 import { type GroupSize, tileLayout } from "./adapter-tiles.ts"
@@ -29,9 +30,9 @@ export const groupsByHeader = (
   { config, typeOf }: ModelHeader,
   precision: Precision,
 ): readonly FoundGroup[] => {
-  const own = (layer: number, part: LayerMatrix): Precision => {
+  const own = (layer: number, part: LayerMatrix): OwnFormat => {
     const type = typeOf(layer, part)
-    return type && isFourBits(type) ? "int4" : "int8"
+    return type ? ownFormat(type, hasKernels()) : "int8"
   }
   return Array.from({ length: config.layers }, (_, layer) => layer).flatMap((layer) => {
     const here = matricesIn(config, layer)

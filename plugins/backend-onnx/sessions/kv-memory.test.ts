@@ -1,8 +1,6 @@
-import { existsSync, readFileSync } from "node:fs"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { expect, test } from "vitest"
-import { addon } from "../kernels/addon.ts"
 import { KvMemory } from "./kv-memory.ts"
 import type { KvNumbers } from "./kv-store.ts"
 
@@ -68,24 +66,3 @@ test("a full collection frees what waits", async () => {
   collect()
   expect(memory.take(length)[0]).toBe(0)
 })
-
-/** The kB of this process's memory that large pages are asked for in. */
-const advisedKb = (): number =>
-  readFileSync("/proc/self/smaps", "utf8")
-    .split(/\n(?=[0-9a-f]+-[0-9a-f]+ )/)
-    .filter((mapping) => /^VmFlags:.* hg\b/m.test(mapping))
-    .reduce((sum, mapping) => sum + Number(/^Size: +(\d+)/m.exec(mapping)![1]), 0)
-
-test.skipIf(!addon || !existsSync("/sys/kernel/mm/transparent_hugepage"))(
-  "large pages are asked for in what has several of them, and in nothing else",
-  () => {
-    const memory = new KvMemory(true)
-    const before = advisedKb()
-    const small = memory.take(2 ** 20) // 2 MB
-    expect(advisedKb()).toBe(before)
-    const large = memory.take(3 * 2 ** 20)
-    expect(advisedKb() - before).toBeGreaterThanOrEqual(6 * 1024)
-    expect(large.every((value) => value === 0)).toBe(true)
-    memory.giveBack([small, large])
-  },
-)

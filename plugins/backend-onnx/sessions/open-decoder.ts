@@ -126,8 +126,9 @@ export const settledPrecision = (path: string, precision: Precision): Precision 
   if (precision !== "auto") return precision
   if (exportIn(path, precision)) return "int8"
   const types = readModelHeader(path).matrixTypes
-  if (types.length && types.every(isFourBits)) return "int4"
-  return types.some(isFourBits) ? "auto" : "int8"
+  if (types.length && types.every((type) => isFourBits(type))) return "int4"
+  // codes are 8 bits where there are no native kernels
+  return types.some((type) => isFourBits(type, true)) ? "auto" : "int8"
 }
 
 /**

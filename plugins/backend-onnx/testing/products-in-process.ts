@@ -23,6 +23,10 @@ export interface ProductsReport {
 const folder = process.argv[2]!
 /** What keeps these types without loss; the last has panels and blocks that are not full. */
 const cases = [
+  { type: "Q4_K", precision: "auto", rows: 35, columns: 512 },
+  { type: "IQ4_NL", precision: "auto", rows: 40, columns: 160 },
+  { type: "IQ4_XS", precision: "auto", rows: 64, columns: 256 },
+  { type: "Q5_K", precision: "auto", rows: 35, columns: 256 },
   { type: "Q4_0", precision: "int4", rows: 100, columns: 512 },
   { type: "Q4_1", precision: "int4", rows: 64, columns: 256 },
   { type: "Q8_0", precision: "int8", rows: 33, columns: 96 },

@@ -1,20 +1,37 @@
 import type { Matrix } from "../weights/matrix.ts"
 import { encodeAs, ggmlTypeNamed } from "./ggml-encode.ts"
 
-/** 256 values: halves as scale and minimum, and any bits as levels and their own scales. */
-const q4kRow = (row: number): Buffer =>
-  Buffer.from([
-    0x12,
-    0x1c,
-    0x34,
-    0x20,
-    ...Array.from({ length: 140 }, (_, i) => (row * 37 + i * i * 11) & 255),
-  ])
+/** Where blocks of types that nothing here encodes have halves. */
+const halvesIn: Readonly<Record<string, readonly (readonly [at: number, bits: number])[]>> = {
+  ...{
+    Q4_K: [
+      [0, 0x1c12],
+      [2, 0x2034],
+    ],
+    Q5_K: [
+      [0, 0x1812],
+      [2, 0x2034],
+    ],
+  },
+  ...{ IQ4_NL: [[0, 0x0a12]], IQ4_XS: [[0, 0x0112]] },
+}
+
+/** Blocks of a row: halves as scale and minimum, and any bits as levels and their own scales. */
+const anyBlocks = (name: string, row: number, columns: number): Buffer => {
+  const { blockBytes, blockValues } = ggmlTypeNamed(name).type
+  const blocks = Array.from({ length: columns / blockValues }, (_, block) => {
+    const bytes = Buffer.from(
+      Array.from({ length: blockBytes }, (_, i) => ((row + 3 * block) * 37 + i * i * 11) & 255),
+    )
+    for (const [at, bits] of halvesIn[name]!) bytes.writeUInt16LE(bits + block, at)
+    return bytes
+  })
+  return Buffer.concat(blocks)
+}
 
 export const matrixOfType = (type: string, rows: number, columns: number): Matrix => {
   const encoded = Array.from({ length: rows }, (_, row) => {
-    if (type === "Q4_K")
-      return Buffer.from(Buffer.concat(new Array(columns / 256).fill(q4kRow(row))))
+    if (halvesIn[type]) return anyBlocks(type, row, columns)
     const size = 0.01 * (1 + (row % 7))
     const values = Float32Array.from(
       { length: columns },

@@ -15,3 +15,12 @@ export const blocksOf =
         decodeBlock(bytes, at, into, out)
     },
   })
+
+/** Low nibbles of 16 bytes are the first half of 32 levels, high nibbles the second. */
+export const readNibbles = (bytes: Uint8Array, at: number, into: Uint8Array): void => {
+  for (let j = 0; j < 16; j++) {
+    const pair = bytes[at + j]!
+    into[j] = pair & 15
+    into[16 + j] = pair >> 4
+  }
+}

@@ -1,5 +1,5 @@
 import { halfAt } from "./float16.ts"
-import { blocksOf } from "./ggml-blocks.ts"
+import { blocksOf, type DecodeBlock } from "./ggml-blocks.ts"
 import type { Affine, GgmlType } from "./ggml-types.ts"
 
 const superBlock = 256
@@ -58,41 +58,45 @@ const groupAffine = (bytes: Uint8Array, at: number, group: number): Affine => {
   return { scale: halfAt(bytes, at) * scale, minimum: -halfAt(bytes, at + 2) * minimum }
 }
 
-const q4Bytes = 144
-
 /** Groups come in pairs, in the low and the high nibbles of 32 bytes. */
-const q4Levels = (bytes: Uint8Array, number: number, into: Uint8Array): Affine => {
-  const at = Math.floor(number / 8) * q4Bytes
-  const group = number % 8
-  const pairs = at + 16 + (group >> 1) * 32
-  for (let j = 0; j < 32; j++) into[j] = group % 2 ? bytes[pairs + j]! >> 4 : bytes[pairs + j]! & 15
-  return groupAffine(bytes, at, group)
+const readPairs = (bytes: Uint8Array, at: number, group: number, into: Uint8Array): void => {
+  const pairs = at + (group >> 1) * 32
+  const shift = 4 * (group & 1)
+  for (let j = 0; j < 32; j++) into[j] = (bytes[pairs + j]! >> shift) & 15
+}
+
+/** As `readPairs`, with the fifth bits in 32 bytes before them: one bit for each group. */
+const readFiveBits = (bytes: Uint8Array, at: number, group: number, into: Uint8Array): void => {
+  readPairs(bytes, at + 32, group, into)
+  for (let j = 0; j < 32; j++) into[j]! |= ((bytes[at + j]! >> group) & 1) << 4
 }
 
 const scratch = new Uint8Array(32)
 
-const q4: GgmlType = {
-  ...superBlocks("Q4_K", q4Bytes, (bytes, at, into, out) => {
+/** Q4_K and Q5_K. */
+const levelled = (name: string, bits: 4 | 5): GgmlType => {
+  const blockBytes = 16 + 32 * bits
+  const readLevels = bits === 4 ? readPairs : readFiveBits
+  const read = (bytes: Uint8Array, number: number, into: Uint8Array): Affine => {
+    const at = Math.floor(number / 8) * blockBytes
+    readLevels(bytes, at + 16, number % 8, into)
+    return groupAffine(bytes, at, number % 8)
+  }
+  const units = (bytes: Uint8Array, n: number): Affine => ({
+    scale: halfAt(bytes, n * blockBytes),
+    minimum: -halfAt(bytes, n * blockBytes + 2),
+  })
+  const decode: DecodeBlock = (bytes, at, into, out) => {
     for (let group = 0; group < 8; group++) {
-      const { scale, minimum } = q4Levels(bytes, (at / q4Bytes) * 8 + group, scratch)
+      const { scale, minimum } = read(bytes, (at / blockBytes) * 8 + group, scratch)
       for (let j = 0; j < 32; j++) into[out + 32 * group + j] = scale * scratch[j]! + minimum
     }
-  }),
-  levels: q4Levels,
-}
-
-/** As Q4_K, with the fifth bits in 32 bytes: one bit for each group. */
-const q5 = superBlocks("Q5_K", 176, (bytes, at, into, out) => {
-  for (let group = 0; group < 8; group++) {
-    const { scale, minimum } = groupAffine(bytes, at, group)
-    const pairs = at + 48 + (group >> 1) * 32
-    for (let j = 0; j < 32; j++) {
-      const low = group % 2 ? bytes[pairs + j]! >> 4 : bytes[pairs + j]! & 15
-      const high = (bytes[at + 16 + j]! >> group) & 1
-      into[out + 32 * group + j] = scale * (low | (high << 4)) + minimum
-    }
   }
-})
+  return {
+    ...superBlocks(name, blockBytes, decode),
+    levels: { bits, hasMinimums: true, read, units },
+  }
+}
 
 /**
  * Two halves of 128 values, each four groups of 32: four low bits of a value in nibbles, two high
@@ -112,4 +116,4 @@ const q6 = superBlocks("Q6_K", 210, (bytes, at, into, out) => {
   }
 })
 
-export const kQuants = { q2, q3, q4, q5, q6 }
+export const kQuants = { q2, q3, q4: levelled("Q4_K", 4), q5: levelled("Q5_K", 5), q6 }

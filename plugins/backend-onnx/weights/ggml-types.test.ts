@@ -30,18 +30,28 @@ test.each(Object.entries(blocks))("%s decodes as elsewhere", (name, { bytes, val
     expect(Math.abs(value - expected[i]!)).toBeLessThanOrEqual(largest * 1e-6)
 })
 
-test("levels of 4 bits mean what decoding gives", () => {
+test("levels mean what decoding gives", () => {
   const withLevels = [...ggmlTypes.values()].filter((type) => type.levels)
-  expect(withLevels.map((type) => type.name)).toEqual(["Q4_0", "Q4_1", "Q4_K"])
+  expect(withLevels.map((type) => type.name)).toEqual([
+    ...["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "IQ4_NL", "IQ4_XS"],
+  ])
   for (const type of withLevels) {
     const raw = Buffer.from(blocks[type.name]!.bytes, "base64")
     const decoded = new Float32Array((raw.length / type.blockBytes) * type.blockValues)
     type.decode(raw, decoded)
     const levels = new Uint8Array(32)
     for (let group = 0; group < decoded.length / 32; group++) {
-      const { scale, minimum } = type.levels!(raw, group, levels)
-      for (let j = 0; j < 32; j++)
-        expect(Math.fround(scale * levels[j]! + minimum)).toBe(decoded[32 * group + j])
+      const { scale, minimum } = type.levels!.read(raw, group, levels)
+      const units = type.levels!.units?.(raw, group >> 3)
+      for (const [value, unit] of [
+        [scale, units?.scale],
+        [minimum, units?.minimum],
+      ] as const)
+        expect(value).toBe(unit ? unit * Math.round(value / unit) : value)
+      for (let j = 0; j < 32; j++) {
+        const number = type.levels!.codes?.[levels[j]!] ?? levels[j]!
+        expect(Math.fround(scale * number + minimum)).toBe(decoded[32 * group + j])
+      }
     }
   }
 })

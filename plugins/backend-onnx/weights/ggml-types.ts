@@ -1,5 +1,5 @@
 import { bfloatAt, halfAt } from "./float16.ts"
-import { blocksOf, type DecodeBlock } from "./ggml-blocks.ts"
+import { blocksOf, type DecodeBlock, readNibbles } from "./ggml-blocks.ts"
 import { iq4 } from "./ggml-iq4.ts"
 import { kQuants } from "./ggml-k-quants.ts"
 
@@ -7,6 +7,23 @@ import { kQuants } from "./ggml-k-quants.ts"
 export interface Affine {
   readonly scale: number
   readonly minimum: number
+}
+
+/** Whole numbers of a few bits, of which 32 share a scale and a minimum. */
+export interface Levels {
+  /** Bits of a level. */
+  readonly bits: 4 | 5
+  /** Where there are none, 2^(bits - 1) stands for 0, or the code that is 0. */
+  readonly hasMinimums: boolean
+  /** What levels stand for where it is not themselves: value = scale * codes[level] + minimum. */
+  readonly codes?: Int8Array
+  /** Writes the levels of the group of 32 values with this number, and returns what they mean. */
+  readonly read: (bytes: Uint8Array, group: number, into: Uint8Array) => Affine
+  /**
+   * The halves that scales and minimums of the groups 8 n to 8 n + 7 are whole multiples of, each in
+   * 8 signed bits. Absent: scales and minimums are halves themselves.
+   */
+  readonly units?: (bytes: Uint8Array, n: number) => Affine
 }
 
 /**
@@ -21,12 +38,15 @@ export interface GgmlType {
   decode(bytes: Uint8Array, into: Float32Array): void
   /** The type is known by name and size, but can't be decoded. */
   readonly unreadable?: true
-  /**
-   * For types of 4 bits: the levels (0 to 15) of the group of 32 values with this number, and what
-   * they mean.
-   */
-  readonly levels?: (bytes: Uint8Array, group: number, into: Uint8Array) => Affine
+  readonly levels?: Levels
 }
+
+/** The levels of a type that has them in so many bits, and with these codes, or none. */
+export const levelsOf = (
+  { levels }: GgmlType,
+  bits: Levels["bits"],
+  codes?: Int8Array,
+): Levels | undefined => (levels?.bits === bits && levels.codes === codes ? levels : undefined)
 
 const scalar = (
   name: string,
@@ -53,55 +73,32 @@ const f32: GgmlType = {
     ),
 }
 
-/** Low nibbles are the first half of a block, high nibbles the second. */
-const fourBits = (
-  name: string,
-  header: number,
-  affine: (bytes: Uint8Array, at: number) => Affine,
-): GgmlType => {
-  const blockBytes = header + 16
-  const levels = (bytes: Uint8Array, group: number, into: Uint8Array): Affine => {
-    const at = group * blockBytes
-    for (let j = 0; j < 16; j++) {
-      const pair = bytes[at + header + j]!
-      into[j] = pair & 15
-      into[16 + j] = pair >> 4
-    }
-    return affine(bytes, at)
-  }
-  const scratch = new Uint8Array(32)
-  const decode: DecodeBlock = (bytes, at, into, out) => {
-    const { scale, minimum } = levels(bytes, at / blockBytes, scratch)
-    for (let j = 0; j < 32; j++) into[out + j] = scale * scratch[j]! + minimum
-  }
-  return { ...blocksOf32(name, blockBytes, decode), levels }
+/** As `readNibbles`, with the fifth bits of all 32 values in a word before them. */
+const readFiveBits = (bytes: Uint8Array, at: number, into: Uint8Array): void => {
+  readNibbles(bytes, at + 4, into)
+  for (let j = 0; j < 32; j++) into[j]! |= ((bytes[at + (j >> 3)]! >> (j & 7)) & 1) << 4
 }
 
-/** As with four bits, with the fifth bits of all 32 values in a word of their own. */
-const fiveBits = (
-  name: string,
-  header: number,
-  affine: (bytes: Uint8Array, at: number) => Affine,
-): GgmlType =>
-  blocksOf32(name, header + 20, (bytes, at, into, out) => {
-    const { scale, minimum } = affine(bytes, at)
-    for (let j = 0; j < 32; j++) {
-      const pair = bytes[at + header + 4 + (j & 15)]!
-      const fifth = (bytes[at + header + (j >> 3)]! >> (j & 7)) & 1
-      into[out + j] = scale * ((j < 16 ? pair & 15 : pair >> 4) | (fifth << 4)) + minimum
-    }
-  })
+const scratch = new Uint8Array(32)
 
-const centred =
-  (zero: number) =>
-  (bytes: Uint8Array, at: number): Affine => {
+/** A half as scale, one as minimum where there are minimums, and the levels. */
+const levelled = (name: string, bits: 4 | 5, hasMinimums: boolean): GgmlType => {
+  const header = hasMinimums ? 4 : 2
+  const blockBytes = header + 4 * bits
+  const readLevels = bits === 4 ? readNibbles : readFiveBits
+  const zero = 2 ** (bits - 1)
+  const read = (bytes: Uint8Array, group: number, into: Uint8Array): Affine => {
+    const at = group * blockBytes
+    readLevels(bytes, at + header, into)
     const scale = halfAt(bytes, at)
-    return { scale, minimum: -zero * scale }
+    return { scale, minimum: hasMinimums ? halfAt(bytes, at + 2) : -zero * scale }
   }
-const shifted = (bytes: Uint8Array, at: number): Affine => ({
-  scale: halfAt(bytes, at),
-  minimum: halfAt(bytes, at + 2),
-})
+  const decode: DecodeBlock = (bytes, at, into, out) => {
+    const { scale, minimum } = read(bytes, at / blockBytes, scratch)
+    for (let j = 0; j < 32; j++) into[out + j] = scale * scratch[j]! + minimum
+  }
+  return { ...blocksOf32(name, blockBytes, decode), levels: { bits, hasMinimums, read } }
+}
 
 const q8 = blocksOf32("Q8_0", 34, (bytes, at, into, out) => {
   const scale = halfAt(bytes, at)
@@ -112,10 +109,10 @@ const q8 = blocksOf32("Q8_0", 34, (bytes, at, into, out) => {
 export const ggmlTypes: ReadonlyMap<number, GgmlType> = new Map([
   [0, f32],
   [1, scalar("F16", 2, halfAt)],
-  [2, fourBits("Q4_0", 2, centred(8))],
-  [3, fourBits("Q4_1", 4, shifted)],
-  [6, fiveBits("Q5_0", 2, centred(16))],
-  [7, fiveBits("Q5_1", 4, shifted)],
+  [2, levelled("Q4_0", 4, false)],
+  [3, levelled("Q4_1", 4, true)],
+  [6, levelled("Q5_0", 5, false)],
+  [7, levelled("Q5_1", 5, true)],
   [8, q8],
   [10, kQuants.q2],
   [11, kQuants.q3],

@@ -21,15 +21,16 @@ struct Blocks {
 };
 
 // Levels less `zero`, a block of 512 bytes as a tile takes it: rows of 4 columns of 16 outputs.
-template <int Bits>
+template <Levels Kind>
 void unpack(const Weights& weights, const Blocks& blocks, int8_t* to) {
   const uint8_t* from =
       weights.levels + (blocks.panel * weights.blocks + blocks.first) * weights.block_bytes();
   const __m512i zero = _mm512_set1_epi8(static_cast<char>(weights.zero));
+  const __m512i codes = load_codes(weights);
   for (size_t b = 0; b < blocks.count; b++) {
     __m512i levels[8];
     read_ahead(from, weights.block_bytes());
-    load_levels<Bits>(from, levels);
+    load_levels<Kind>(from, codes, levels);
     for (int g = 0; g < 8; g++)
       _mm512_store_si512(to + 64 * g, _mm512_sub_epi8(levels[g], zero));
     from += weights.block_bytes();
@@ -97,9 +98,9 @@ void multiply_tiles(const Product& product, size_t group, const Blocks& blocks,
   const auto levels_of = [&](size_t b) { return unpacked + b * kUnpacked; };
   const auto add = [&](size_t b, const int32_t* block) __attribute__((always_inline)) {
     const size_t at = blocks.panel * weights.blocks + blocks.first + b;
-    add_block(total, block, {load_scales(weights, weights.scales, at), scales + b * kGroup});
+    add_block(total, block, {load_scales(weights, at), scales + b * kGroup});
     if (Shifted)
-      add_shifts(total, load_scales(weights, weights.shifts, at), sums + b * kGroup);
+      add_shifts(total, load_shifts(weights, at), sums + b * kGroup);
   };
   const size_t fours = blocks.count / 4 * 4;
   if (fours) {
@@ -138,7 +139,7 @@ void multiply_tiles(const Product& product, size_t group, const Blocks& blocks,
 #undef RAKIT_MULTIPLY_TILES
 
 // The panels `from` to `to`, `kTogether` at most.
-template <int Bits>
+template <Levels Kind>
 void multiply_together(const Product& product, size_t from, size_t to, int8_t* unpacked) {
   const auto& weights = product.weights;
   const size_t full = product.rows.count / kGroup;
@@ -149,30 +150,33 @@ void multiply_together(const Product& product, size_t from, size_t to, int8_t* u
       return unpacked + (panel - from) * kUnpackedBlocks * kUnpacked;
     };
     for (size_t panel = from; panel < to; panel++)
-      unpack<Bits>(weights, {panel, first, count}, levels_of(panel));
+      unpack<Kind>(weights, {panel, first, count}, levels_of(panel));
     for (size_t group = 0; group < full; group++)
       for (size_t panel = from; panel < to; panel++)
         run(product, group, {panel, first, count}, levels_of(panel));
   }
   if (product.rows.count % kGroup)
-    for (size_t panel = from; panel < to; panel++) multiply_group<Bits>(product, panel, full);
+    for (size_t panel = from; panel < to; panel++) multiply_group<Kind>(product, panel, full);
 }
 
-template <int Bits>
-void multiply_bits(const Product& product, size_t from, size_t to, int8_t* unpacked) {
-  if (product.rows.count < kLeastForTiles) return multiply_panels<Bits>(product, from, to);
+template <Levels Kind>
+void multiply_levels(const Product& product, size_t from, size_t to, int8_t* unpacked) {
+  if (product.rows.count < kLeastForTiles) return multiply_panels<Kind>(product, from, to);
   // other libraries set tiles up anew where they find others
   alignas(64) static const TileConfig config;
   _tile_loadconfig(&config);
   for (size_t panel = from; panel < to; panel += kTogether)
-    multiply_together<Bits>(product, panel, std::min(panel + kTogether, to), unpacked);
+    multiply_together<Kind>(product, panel, std::min(panel + kTogether, to), unpacked);
   _tile_release();
 }
 
 void multiply(const Product& product, size_t from, size_t to, void* scratch) {
   auto* unpacked = static_cast<int8_t*>(scratch);
-  if (product.weights.bits == 4) multiply_bits<4>(product, from, to, unpacked);
-  else multiply_bits<8>(product, from, to, unpacked);
+  switch (product.weights.levels_kind()) {
+    case Levels::kBytes: return multiply_levels<Levels::kBytes>(product, from, to, unpacked);
+    case Levels::kNibbles: return multiply_levels<Levels::kNibbles>(product, from, to, unpacked);
+    case Levels::kCodes: return multiply_levels<Levels::kCodes>(product, from, to, unpacked);
+  }
 }
 
 }  // namespace

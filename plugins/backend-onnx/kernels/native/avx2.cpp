@@ -28,14 +28,34 @@ struct Lanes {
   __m256 low, high;
 };
 
-inline Lanes load_scales(const Weights& weights, const void* scales, size_t block) {
+inline __m256 floats_of(const Steps& steps, size_t first) {
+  int64_t eight;
+  memcpy(&eight, steps.counts + first, sizeof eight);
+  const __m256i counts = _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(eight));
+  return _mm256_mul_ps(floats_of(steps.units + first), _mm256_cvtepi32_ps(counts));
+}
+
+inline Lanes lanes_of(const Steps& steps) { return {floats_of(steps, 0), floats_of(steps, kLanes)}; }
+
+inline Lanes load(const Weights& weights, const void* scales, size_t block) {
   const size_t at = block * kPanel;
-  if (weights.halves) {
+  if (weights.kind == Scales::kHalves) {
     const auto* halves = static_cast<const uint16_t*>(scales) + at;
     return {floats_of(halves), floats_of(halves + kLanes)};
   }
   const float* floats = static_cast<const float*>(scales) + at;
   return {_mm256_loadu_ps(floats), _mm256_loadu_ps(floats + 8)};
+}
+
+// The scales of a panel's block.
+inline Lanes load_scales(const Weights& weights, size_t block) {
+  if (weights.kind == Scales::kSteps) return lanes_of(weights.steps(block, false));
+  return load(weights, weights.scales, block);
+}
+
+inline Lanes load_shifts(const Weights& weights, size_t block) {
+  if (weights.kind == Scales::kSteps) return lanes_of(weights.steps(block, true));
+  return load(weights, weights.shifts, block);
 }
 
 inline __m256i load_bytes(const uint8_t* bytes) {
@@ -52,30 +72,41 @@ inline __m256i broadcast(const int8_t* four) {
 // a tree at the end, and keeps them in memory until then.
 inline void finish(__m256i& sum) { asm("" : "+x"(sum)); }
 
-// The levels of four columns for the two halves of a panel.
-typedef __m256i Levels[2];
+// The codes for each half of a register, as signed numbers; zeros where there are none.
+inline __m256i load_codes(const Weights& weights) {
+  if (!weights.codes) return _mm256_setzero_si256();
+  const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(weights.codes));
+  return _mm256_xor_si256(_mm256_broadcastsi128_si256(codes),
+                          _mm256_set1_epi8(static_cast<char>(128)));
+}
 
-// The levels of the columns 4 g to 4 g + 3 of a block, those of 8 bits as signed numbers.
-template <int Bits>
-inline void load_levels(const uint8_t* block, Levels (&w)[8]) {
+// The levels of four columns for the two halves of a panel.
+typedef __m256i Fours[2];
+
+// The levels of the columns 4 g to 4 g + 3 of a block, those of 8 bits and codes as signed numbers.
+template <Levels Kind>
+inline void load_levels(const uint8_t* block, __m256i codes, Fours (&w)[8]) {
   const __m256i low = _mm256_set1_epi8(15), zero = _mm256_set1_epi8(static_cast<char>(128));
 #pragma GCC unroll 16
-  for (int i = 0; i < 2 * Bits; i++) {
+  for (int i = 0; i < (Kind == Levels::kBytes ? 16 : 8); i++) {
     const __m256i bytes = load_bytes(block + 32 * i);
-    if constexpr (Bits == 8) {
+    if constexpr (Kind == Levels::kBytes) {
       w[i / 2][i % 2] = _mm256_xor_si256(bytes, zero);
     } else {
       w[i / 2][i % 2] = _mm256_and_si256(bytes, low);
       w[i / 2 + 4][i % 2] = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low);
     }
   }
+  if constexpr (Kind == Levels::kCodes)
+    for (auto& four : w)
+      for (auto& half : four) half = _mm256_shuffle_epi8(codes, half);
 }
 
 // Adds the products of four columns. In 4 bits a sum is of 16 products of at most 15 times 127, 30,480
 // together, so it fits into 16 bits. In 8 bits only two of at most 128 times 127 do, 32,512.
-template <int Bits>
+template <Levels Kind>
 inline __m256i plus_products(__m256i sum, __m256i levels, __m256i four) {
-  if constexpr (Bits == 4) {
+  if constexpr (Kind == Levels::kNibbles) {
     sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(levels, four));
   } else {
     const __m256i products =
@@ -87,11 +118,11 @@ inline __m256i plus_products(__m256i sum, __m256i levels, __m256i four) {
 }
 
 // The sums of a block's products for `Count` rows, the first of them at `at`.
-template <int Bits, int Count>
-inline void sum_block(const uint8_t* block, const Rows& rows, size_t at,
+template <Levels Kind, int Count>
+inline void sum_block(const uint8_t* block, __m256i codes, const Rows& rows, size_t at,
                       __m256i (&sums)[Count][2]) {
-  Levels w[8];
-  load_levels<Bits>(block, w);
+  Fours w[8];
+  load_levels<Kind>(block, codes, w);
   const int8_t* x = rows.levels + at * kBlock;
   for (auto& row_sums : sums) row_sums[0] = row_sums[1] = _mm256_setzero_si256();
 #pragma GCC unroll 8
@@ -99,10 +130,10 @@ inline void sum_block(const uint8_t* block, const Rows& rows, size_t at,
 #pragma GCC unroll 8
     for (int r = 0; r < Count; r++) {
       const __m256i four = broadcast(x + r * kBlock + 4 * g);
-      sums[r][0] = plus_products<Bits>(sums[r][0], w[g][0], four);
-      sums[r][1] = plus_products<Bits>(sums[r][1], w[g][1], four);
+      sums[r][0] = plus_products<Kind>(sums[r][0], w[g][0], four);
+      sums[r][1] = plus_products<Kind>(sums[r][1], w[g][1], four);
     }
-  if constexpr (Bits == 8) return;
+  if constexpr (Kind != Levels::kNibbles) return;
   for (int r = 0; r < Count; r++)
     for (auto& sum : sums[r])
       sum = _mm256_add_epi32(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)),
@@ -124,11 +155,12 @@ inline Lanes plus_shifted(const Lanes& total, const Lanes& shift, float row_sum)
 }
 
 // `Count` rows of a panel, `first` in the group.
-template <int Bits, int Count>
+template <Levels Kind, int Count>
 void multiply_rows(const Product& product, size_t panel, size_t group, size_t first) {
   const auto& [weights, rows, out] = product;
-  constexpr size_t block_bytes = kPanel * kBlock * Bits / 8;
+  constexpr size_t block_bytes = kPanel * kBlock / (Kind == Levels::kBytes ? 1 : 2);
   const uint8_t* levels = weights.levels + panel * weights.blocks * block_bytes;
+  const __m256i codes = load_codes(weights);
   const size_t stride = rows.in_group(group);
   size_t at = group * kGroup * weights.blocks + first;
   Lanes total[Count];
@@ -137,14 +169,14 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
     for (size_t line = 0; line < block_bytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(levels + kAhead + line), _MM_HINT_T0);
     __m256i sums[Count][2];
-    sum_block<Bits, Count>(levels, rows, at, sums);
+    sum_block<Kind, Count>(levels, codes, rows, at, sums);
     const size_t block = panel * weights.blocks + b;
-    const Lanes scale = load_scales(weights, weights.scales, block);
+    const Lanes scale = load_scales(weights, block);
 #pragma GCC unroll 8
     for (int r = 0; r < Count; r++)
       total[r] = plus_scaled(total[r], sums[r], scale, rows.scales[at + r]);
     if (!weights.shifts) continue;
-    const Lanes shift = load_scales(weights, weights.shifts, block);
+    const Lanes shift = load_shifts(weights, block);
 #pragma GCC unroll 8
     for (int r = 0; r < Count; r++)
       total[r] = plus_shifted(total[r], shift, rows.sums[at + r]);
@@ -159,12 +191,12 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
   }
 }
 
-template <int Bits>
+template <Levels Kind>
 void multiply_panels(const Product& product, size_t from, size_t to) {
   using Run = void (*)(const Product&, size_t, size_t, size_t);
-  static constexpr Run runs[] = {multiply_rows<Bits, 1>, multiply_rows<Bits, 2>,
-                                 multiply_rows<Bits, 3>, multiply_rows<Bits, 4>,
-                                 multiply_rows<Bits, 5>, multiply_rows<Bits, 6>};
+  static constexpr Run runs[] = {multiply_rows<Kind, 1>, multiply_rows<Kind, 2>,
+                                 multiply_rows<Kind, 3>, multiply_rows<Kind, 4>,
+                                 multiply_rows<Kind, 5>, multiply_rows<Kind, 6>};
   constexpr size_t most = sizeof runs / sizeof *runs;
   for (size_t panel = from; panel < to; panel++)
     for (size_t group = 0; group * kGroup < product.rows.count; group++) {
@@ -175,8 +207,11 @@ void multiply_panels(const Product& product, size_t from, size_t to) {
 }
 
 void multiply(const Product& product, size_t from, size_t to, void*) {
-  if (product.weights.bits == 4) multiply_panels<4>(product, from, to);
-  else multiply_panels<8>(product, from, to);
+  switch (product.weights.levels_kind()) {
+    case Levels::kBytes: return multiply_panels<Levels::kBytes>(product, from, to);
+    case Levels::kNibbles: return multiply_panels<Levels::kNibbles>(product, from, to);
+    case Levels::kCodes: return multiply_panels<Levels::kCodes>(product, from, to);
+  }
 }
 
 inline float largest(__m256 values) {

@@ -25,10 +25,26 @@ inline void write_halves(__m512 values, uint16_t* to) {
 namespace rakit {
 namespace {
 
-inline __m512 load_scales(const Weights& weights, const void* scales, size_t block) {
+inline __m512 floats_of(const Steps& steps) {
+  const __m128i counts = _mm_loadu_si128(reinterpret_cast<const __m128i*>(steps.counts));
+  return _mm512_mul_ps(floats_of(steps.units), _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(counts)));
+}
+
+inline __m512 load(const Weights& weights, const void* scales, size_t block) {
   const size_t at = block * kPanel;
-  if (weights.halves) return floats_of(static_cast<const uint16_t*>(scales) + at);
+  if (weights.kind == Scales::kHalves) return floats_of(static_cast<const uint16_t*>(scales) + at);
   return _mm512_loadu_ps(static_cast<const float*>(scales) + at);
+}
+
+// The scales of a panel's block.
+inline __m512 load_scales(const Weights& weights, size_t block) {
+  if (weights.kind == Scales::kSteps) return floats_of(weights.steps(block, false));
+  return load(weights, weights.scales, block);
+}
+
+inline __m512 load_shifts(const Weights& weights, size_t block) {
+  if (weights.kind == Scales::kSteps) return floats_of(weights.steps(block, true));
+  return load(weights, weights.shifts, block);
 }
 
 // Into the second cache where there is AMX: the first of those processors waits for less at a time.
@@ -43,9 +59,9 @@ inline void read_ahead(const uint8_t* levels, size_t bytes) {
 }
 
 // The levels of the columns 4 g to 4 g + 3 of a block, for each of the 16 outputs.
-template <int Bits>
-inline void load_levels(const uint8_t* block, __m512i (&levels)[8]) {
-  if constexpr (Bits == 8) {
+template <Levels Kind>
+inline void load_levels(const uint8_t* block, __m512i codes, __m512i (&levels)[8]) {
+  if constexpr (Kind == Levels::kBytes) {
     for (int g = 0; g < 8; g++) levels[g] = _mm512_loadu_si512(block + 64 * g);
   } else {
     const __m512i low = _mm512_set1_epi8(15);
@@ -54,7 +70,15 @@ inline void load_levels(const uint8_t* block, __m512i (&levels)[8]) {
       levels[g] = _mm512_and_si512(pairs, low);
       levels[g + 4] = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), low);
     }
+    if constexpr (Kind == Levels::kCodes)
+      for (auto& four : levels) four = _mm512_shuffle_epi8(codes, four);
   }
+}
+
+// The codes for each quarter of a register; zeros where there are none.
+inline __m512i load_codes(const Weights& weights) {
+  if (!weights.codes) return _mm512_setzero_si512();
+  return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(weights.codes)));
 }
 
 inline __m512i broadcast(const int8_t* four) {
@@ -71,12 +95,13 @@ inline __mmask16 lanes_of(const Weights& weights, size_t panel) {
 // `Count` rows, `first` in the group, of a panel. One panel at a time also where rows are few: each
 // more is another two streams for the processor to follow through memory, and costs a lonely row a
 // fifth of its speed.
-template <int Bits, int Count>
+template <Levels Kind, int Count>
 void multiply_rows(const Product& product, size_t panel, size_t group, size_t first) {
   const auto& [weights, rows, out] = product;
   const size_t blocks = weights.blocks, stride = rows.in_group(group);
-  constexpr size_t block_bytes = kPanel * kBlock * Bits / 8;
+  constexpr size_t block_bytes = kPanel * kBlock / (Kind == Levels::kBytes ? 1 : 2);
   const uint8_t* levels = weights.levels + panel * blocks * block_bytes;
+  const __m512i codes = load_codes(weights);
   const size_t start = group * kGroup * blocks + first;
   const int8_t* x = rows.levels + start * kBlock;
   const float* scales = rows.scales + start;
@@ -87,7 +112,7 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
   for (size_t b = 0; b < blocks; b++) {
     read_ahead(levels, block_bytes);
     __m512i w[8], sum[Count];
-    load_levels<Bits>(levels, w);
+    load_levels<Kind>(levels, codes, w);
     for (int r = 0; r < Count; r++) sum[r] = _mm512_set1_epi32(starts[r]);
 #pragma GCC unroll 8
     for (int g = 0; g < 8; g++)
@@ -95,13 +120,13 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
       for (int r = 0; r < Count; r++)
         sum[r] = _mm512_dpbusd_epi32(sum[r], w[g], broadcast(x + r * kBlock + 4 * g));
     const size_t at = panel * blocks + b;
-    const __m512 scale = load_scales(weights, weights.scales, at);
+    const __m512 scale = load_scales(weights, at);
 #pragma GCC unroll 8
     for (int r = 0; r < Count; r++)
       total[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r]),
                                  _mm512_mul_ps(scale, _mm512_set1_ps(scales[r])), total[r]);
     if (sums) {
-      const __m512 shift = load_scales(weights, weights.shifts, at);
+      const __m512 shift = load_shifts(weights, at);
 #pragma GCC unroll 8
       for (int r = 0; r < Count; r++)
         total[r] = _mm512_fmadd_ps(shift, _mm512_set1_ps(sums[r]), total[r]);
@@ -117,13 +142,13 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
     _mm512_mask_storeu_ps(to + r * weights.outputs, lanes_of(weights, panel), total[r]);
 }
 
-template <int Bits>
+template <Levels Kind>
 void multiply_group(const Product& product, size_t panel, size_t group) {
   using Run = void (*)(const Product&, size_t, size_t, size_t);
   static constexpr Run runs[] = {
-      multiply_rows<Bits, 1>, multiply_rows<Bits, 2>, multiply_rows<Bits, 3>,
-      multiply_rows<Bits, 4>, multiply_rows<Bits, 5>, multiply_rows<Bits, 6>,
-      multiply_rows<Bits, 7>, multiply_rows<Bits, 8>,
+      multiply_rows<Kind, 1>, multiply_rows<Kind, 2>, multiply_rows<Kind, 3>,
+      multiply_rows<Kind, 4>, multiply_rows<Kind, 5>, multiply_rows<Kind, 6>,
+      multiply_rows<Kind, 7>, multiply_rows<Kind, 8>,
   };
   const size_t count = product.rows.in_group(group);
   for (size_t first = 0; first < count; first += 8)
@@ -131,11 +156,11 @@ void multiply_group(const Product& product, size_t panel, size_t group) {
 }
 
 // All rows of the panels `from` to `to`.
-template <int Bits>
+template <Levels Kind>
 void multiply_panels(const Product& product, size_t from, size_t to) {
   for (size_t panel = from; panel < to; panel++)
     for (size_t group = 0; group * kGroup < product.rows.count; group++)
-      multiply_group<Bits>(product, panel, group);
+      multiply_group<Kind>(product, panel, group);
 }
 
 // Quantizes to 127 levels on each side of 0, nearest even.

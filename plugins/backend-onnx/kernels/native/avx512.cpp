@@ -4,8 +4,11 @@ namespace rakit {
 namespace {
 
 void multiply(const Product& product, size_t from, size_t to, void*) {
-  if (product.weights.bits == 4) multiply_panels<4>(product, from, to);
-  else multiply_panels<8>(product, from, to);
+  switch (product.weights.levels_kind()) {
+    case Levels::kBytes: return multiply_panels<Levels::kBytes>(product, from, to);
+    case Levels::kNibbles: return multiply_panels<Levels::kNibbles>(product, from, to);
+    case Levels::kCodes: return multiply_panels<Levels::kCodes>(product, from, to);
+  }
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 // have adapters, those of low-rank.h of some products: [P, R / 16, K, 16], [P, R, N] and scales
 // [B, .., R].
 // Outputs: the product and, where something is added, that sum, [.., K].
-// Attributes: K, N, bits, zero, and of the matrix in the file where its levels, scales and shifts begin,
-// in lines of 64 bytes (shifts absent: none), and `halves`, whether scales and shifts are; epsilon of
-// the norm, and gate, the activation of GatedUnit that makes a row of K values of 2 K of x (absent:
+// Attributes: K, N, bits, zero, and of the matrix in the file where its levels, scales, shifts and codes
+// begin, in lines of 64 bytes (absent: none), and the `kind` of its scales, see block-product.h (0 floats,
+// 1 halves, 2 steps: those of shifts stand beside those of scales); epsilon of the norm, and gate, the activation of GatedUnit that makes a row of K values of 2 K of x (absent:
 // none; rows are not normalized then), adapter_factor and adapter_index, which of the P products it is.
 #include <algorithm>
 #include <mutex>
@@ -157,10 +157,11 @@ class BlockMatMul : public Operator {
     weights_.bits = static_cast<int>(attributes.integer("bits"));
     weights_.zero = static_cast<int>(attributes.integer("zero"));
     weights_.blocks = (weights_.columns + kBlock - 1) / kBlock;
-    weights_.halves = attributes.integer("halves") == 1;
+    weights_.kind = static_cast<Scales>(attributes.integer("scale_kind"));
     levels_ = attributes.integer("levels");
     scales_ = attributes.integer("scales");
     shifts_ = attributes.integer("shifts");
+    codes_ = attributes.integer("codes");
   }
 
   int type_of(size_t input) const override { return input_type(kTypes, input); }
@@ -230,29 +231,35 @@ class BlockMatMul : public Operator {
   Weights weights_of(Call& call, const Tensor& file) const {
     Weights weights = weights_;
     const size_t blocks = weights.panels() * weights.blocks;
-    const size_t scale_bytes = blocks * kPanel * (weights.halves ? sizeof(uint16_t) : sizeof(float));
     const auto at = [&](size_t line, size_t bytes) {
       call.expect(line * kLine + bytes <= file.elements,
                   "BlockMatMul: a part of the matrix is beyond the file of weights");
       return file.as<const uint8_t>() + line * kLine;
     };
-    call.expect(blocks > 0 && (weights.bits == 4 ? weights.zero < 16
-                                                 : weights.bits == 8 && weights.zero == 128),
+    const bool is_nibble = weights.bits == 4 && !codes_;
+    const bool is_steps = weights.kind == Scales::kSteps;
+    call.expect(blocks > 0 && (weights.bits == 4 || weights.bits == 8) &&
+                    (is_nibble ? weights.zero < 16 : weights.zero == 128) &&
+                    weights.kind <= Scales::kSteps && !(is_steps && weights.blocks % kSuper),
                 "BlockMatMul: the matrix has another size or kind than the kernels know");
     if (!call.ok()) return weights;
+    const size_t number_bytes = weights.kind == Scales::kHalves ? sizeof(uint16_t) : sizeof(float);
+    const size_t scale_bytes = is_steps ? blocks / kSuper * Weights::record_bytes(shifts_ ? 2 : 1)
+                                        : blocks * kPanel * number_bytes;
     weights.levels = at(levels_, blocks * weights.block_bytes());
     weights.scales = at(scales_, scale_bytes);
     weights.shifts = shifts_ ? at(shifts_, scale_bytes) : nullptr;
+    weights.codes = codes_ ? at(codes_, kCodes) : nullptr;
     return weights;
   }
 
-  static constexpr size_t kLine = 64;
+  static constexpr size_t kLine = 64, kCodes = 16;
 
   Weights weights_{};
   Activation gate_;
   float epsilon_, adapter_factor_;
   size_t adapter_index_;
-  size_t levels_, scales_, shifts_;  // lines of the file
+  size_t levels_, scales_, shifts_, codes_;  // lines of the file
   mutable std::once_flag advised_;
 };
 

@@ -12,20 +12,50 @@ constexpr size_t kGroup = 16;       // rows of x that stand together
 // Bytes that memory is read ahead by, by hand: the processor's own prefetching ends at each page.
 constexpr size_t kAhead = 4096;
 
+constexpr size_t kSuper = 8;        // blocks that share the unit of a scale in steps
+
+// Whether a level has 8 bits, 4 bits, or 4 that choose one of 16 codes of 8 bits.
+enum class Levels { kBytes, kNibbles, kCodes };
+
+// How the scale of a block is kept: as a float, as a half, or in steps, as a whole number (count) times
+// a half (unit).
+enum class Scales { kFloats, kHalves, kSteps };
+
+// Those of the 16 outputs of a panel.
+struct Steps {
+  const uint16_t* units;
+  const int8_t* counts;
+};
+
 // [panels, blocks, 16 outputs x 32 levels], as panel-blocks.ts writes it. In a block of 4 bits the
 // byte 64 g + 4 n + j has, of output n, the levels of the columns 4 g + j (low) and 16 + 4 g + j
 // (high); in one of 8 bits it has that of column 4 g + j.
 struct Weights {
   size_t outputs, columns, blocks;
   int bits;
-  int zero;               // level that stands for 0
-  bool halves;            // scales and shifts are float16, not float
+  int zero;               // level that stands for 0, or code
+  Scales kind;
   const uint8_t* levels;
-  const void* scales;     // [panels, blocks, 16]
-  const void* shifts;     // the same, or null
+  const uint8_t* codes;   // [16], or null
+  const void* scales;     // [panels, blocks, 16], or steps
+  const void* shifts;     // the same; null where there are none
 
+  Levels levels_kind() const {
+    return bits == 8 ? Levels::kBytes : codes ? Levels::kCodes : Levels::kNibbles;
+  }
   size_t block_bytes() const { return kPanel * kBlock * bits / 8; }
   size_t panels() const { return (outputs + kPanel - 1) / kPanel; }
+
+  // Steps are kept in [panels, blocks / 8] records: the units of a panel's scales, then of its shifts,
+  // then for each block the counts of scales and of shifts.
+  static size_t record_bytes(size_t parts) { return parts * kPanel * (sizeof(uint16_t) + kSuper); }
+  Steps steps(size_t block, bool of_shifts) const {
+    const size_t parts = shifts ? 2 : 1, part = of_shifts ? 1 : 0;
+    const char* record = static_cast<const char*>(scales) + block / kSuper * record_bytes(parts);
+    const char* counts = record + parts * kPanel * sizeof(uint16_t);
+    return {reinterpret_cast<const uint16_t*>(record) + part * kPanel,
+            reinterpret_cast<const int8_t*>(counts) + (block % kSuper * parts + part) * kPanel};
+  }
 };
 
 // Rows of x in int8, a scale for each block: [groups, blocks, rows of the group, 32]. The last group

@@ -1,0 +1,102 @@
+import { deepEqual, equal } from "node:assert/strict"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { GraphBuilder } from "../onnx/graph-builder.ts"
+import { linear } from "../onnx/linear.ts"
+import { WeightStore } from "../onnx/weight-store.ts"
+import { halfAt } from "../weights/float16.ts"
+import type { Matrix } from "../weights/matrix.ts"
+
+/** What the graph of a product has: attributes and constants. */
+export const writtenPanels = (folder: string, matrix: Matrix, precision: "int8" | "int4") => {
+  const file = `${matrix.name}-${precision}-${matrix.rows}-${matrix.columns}.bin`
+  const store = new WeightStore(folder, file)
+  const graph = new GraphBuilder(store, "cpu", true)
+  const calls: Parameters<GraphBuilder["nodeWith"]>[] = []
+  const nodeWith = graph.nodeWith.bind(graph)
+  graph.nodeWith = (...call) => {
+    calls.push(call)
+    return nodeWith(...call)
+  }
+  linear(graph, "x", matrix, precision)
+  // the file's last region may be shorter than its place
+  store.close()
+  const stored = readFileSync(join(folder, file))
+  equal(stored.length, store.size)
+  const [op, inputs, , options] = calls[0]!
+  deepEqual([op, inputs, calls.length], ["BlockMatMul", ["x", graph.wholeFile()], 1])
+  const { scale_kind, levels, scales, shifts, codes, ...attributes } = options!
+    .attributes as Record<
+    "N" | "K" | "bits" | "zero" | "scale_kind" | "levels" | "scales" | "shifts" | "codes",
+    number
+  >
+  const blocks = Math.ceil(attributes.N / 16) * Math.ceil(attributes.K / 32)
+  const constant = (line: number, bytes: number) => {
+    const data = stored.subarray(64 * line, 64 * line + bytes)
+    equal(data.length, bytes)
+    return data
+  }
+  const kind = (["float", "float16", "steps"] as const)[scale_kind]!
+  const parts = shifts ? 2 : 1
+  const bytes = { float: 64 * blocks, float16: 32 * blocks, steps: 20 * parts * blocks }[kind]
+  const numbers = (line: number, part: number) =>
+    numbersOf(kind, constant(line, bytes), part, parts)
+  return {
+    attributes,
+    q: constant(levels, blocks * 64 * attributes.bits),
+    codes: codes ? [...constant(codes, 16)] : undefined,
+    types: new Array<string>(parts).fill(kind),
+    scales: numbers(scales, 0),
+    shifts: shifts ? numbers(shifts, 1) : undefined,
+  }
+}
+
+type Written = ReturnType<typeof writtenPanels>
+
+/** Numbers `[panels, blocks, 16]`; of steps those of scales (part 0) or of shifts (1). */
+const numbersOf = (
+  kind: "float" | "float16" | "steps",
+  data: Buffer,
+  part: number,
+  parts: number,
+): readonly number[] => {
+  if (kind === "float")
+    return Array.from({ length: data.length / 4 }, (_, i) => data.readFloatLE(4 * i))
+  if (kind === "float16")
+    return Array.from({ length: data.length / 2 }, (_, i) => halfAt(data, 2 * i))
+  return Array.from({ length: data.length / (1.25 * parts) }, (_, i) => {
+    const record = Math.floor(i / 128) * 160 * parts
+    const [block, n] = [Math.floor(i / 16) % 8, i % 16]
+    const unit = halfAt(data, record + 32 * part + 2 * n)
+    return unit * data.readInt8(record + 32 * parts + 16 * (block * parts + part) + n)
+  })
+}
+
+/** Reads the layout a byte after another; `levels` and `values` have whole panels and blocks. */
+export const unpacked = ({
+  attributes: { N, K, bits, zero },
+  q,
+  codes,
+  types,
+  scales,
+  shifts,
+}: Written) => {
+  const [panels, blocks] = [Math.ceil(N / 16), Math.ceil(K / 32)]
+  const levels = Array.from({ length: 16 * panels }, () => new Array<number>(32 * blocks).fill(-1))
+  for (const [i, byte] of q.entries()) {
+    const block = Math.floor(i / (64 * bits))
+    const p = i % (64 * bits)
+    const row = levels[16 * Math.floor(block / blocks) + ((p & 63) >> 2)]!
+    const column = 32 * (block % blocks) + 4 * (p >> 6) + (p & 3)
+    if (bits === 8) row[column] = byte
+    else [row[column], row[column + 16]] = [byte & 15, byte >> 4]
+  }
+  const at = (n: number, k: number) => ((n >> 4) * blocks + (k >> 5)) * 16 + (n & 15)
+  const values = levels.map((row, n) =>
+    row.map((level, k) => {
+      const number = (codes?.[level] ?? level) - zero
+      return scales[at(n, k)]! * number + (shifts?.[at(n, k)] ?? 0)
+    }),
+  )
+  return { levels, values, types }
+}
