@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
+import { kernelsVersion } from "../onnx/kernels.ts"
 import type { Precision } from "../onnx/linear.ts"
 import { seededRandom } from "../sampling/random.ts"
 import { openDecoder, settledPrecision } from "../sessions/open-decoder.ts"
@@ -116,7 +117,6 @@ describe("without a precision each matrix is kept as the file has it", () => {
     ["Q4_0", "int4"],
     ["Q4_1", "int4"],
     ["Q8_0", "int8"],
-    ["Q5_0", "int8"],
     ["F16", "int8"],
     ["F32", "int8"],
   ] as const)("%s in %s", async (type, precision) => {
@@ -124,6 +124,15 @@ describe("without a precision each matrix is kept as the file has it", () => {
     expect(settledPrecision(path, "auto")).toBe(precision)
     const [own, asked] = [await graphOf(path, "auto"), await graphOf(path, precision)]
     expect(own.map((file, i) => file.equals(asked[i]!))).toEqual([true, true])
+  })
+
+  test.skipIf(!kernelsVersion()).each(["Q5_0", "Q5_1"])("%s in 5 bits", async (type) => {
+    const path = ggufOf("qwen2", type)
+    expect(settledPrecision(path, "auto")).toBe("auto")
+    expect(await bytesOf(path, "auto")).toBeLessThan(0.75 * (await bytesOf(path, "int8")))
+    const { ids } = expectedOf("qwen2")
+    const [own, exact] = [await logitsOf(path, "auto", ids), await logitsOf(path, "fp32", ids)]
+    expect(relativeError(own, exact)).toBeLessThan(0.05)
   })
 
   test("a mixed file in both, though values and keys share a product elsewhere", async () => {

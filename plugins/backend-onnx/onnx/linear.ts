@@ -7,41 +7,50 @@ import { needsShifts, quantizeRowTo4 } from "./int4-blocks.ts"
 import { blockSize, needsZeros, quantizeRow } from "./int8-blocks.ts"
 import { channelProduct, writeChannels } from "./int8-channels.ts"
 import { type Additions, panelProduct } from "./panel-blocks.ts"
-import { panelBytesPerWeight, panelFormat } from "./panel-format.ts"
+import { type LevelBits, panelBytesPerWeight, panelFormat } from "./panel-format.ts"
 import { type ProductInput, rowsAsValue } from "./product-input.ts"
-import { batchRows, inBatches, someRow } from "./row-batches.ts"
+import { batchRows, inBatches, someRow, typesIn } from "./row-batches.ts"
 import type { StoredWeights } from "./weight-store.ts"
 
 /** How weights are kept; `auto`: each matrix as its file has it. */
 export type Precision = "auto" | "int8" | "int8-channel" | "int4" | "fp16" | "fp32"
 
-/** Whether 4 bits hold rows of this type without loss; where they stand for codes, native kernels do. */
-export const isFourBits = ({ levels }: GgmlType, kernels = false): boolean =>
-  levels?.bits === 4 && (kernels || !levels.codes)
+/**
+ * The fewest bits that hold rows of this type without loss, or 8. `kernels`: whether the graph has
+ * native kernels, which also have 5 bits, and codes in 4.
+ */
+export const ownBits = ({ levels }: GgmlType, kernels: boolean): LevelBits => {
+  if (kernels) return levels?.bits ?? 8
+  return levels?.bits === 4 && !levels.codes ? 4 : 8
+}
 
-/** What `auto` comes to. `kernels`: whether the graph has native kernels. */
-const ownPrecision = (matrix: Matrix, kernels: boolean): "int8" | "int4" =>
-  someRow(matrix, (type) => !isFourBits(type, kernels)) ? "int8" : "int4"
+/** What `auto` keeps a matrix in. */
+const bitsFor = (matrix: Matrix, kernels: boolean): LevelBits => {
+  const [bits, ...others] = new Set(typesIn(matrix).map((type) => ownBits(type, kernels)))
+  return bits === undefined || others.length ? 8 : bits
+}
 
-/** What `auto` keeps rows of this type as: a precision, or the codes of 4 bits. */
-export type OwnFormat = "int8" | "int4" | Int8Array
+/** What `auto` keeps rows of this type as: so many bits, or codes in 4. */
+export type OwnFormat = LevelBits | Int8Array
 
-export const ownFormat = (type: GgmlType, kernels: boolean): OwnFormat =>
-  isFourBits(type, kernels) ? (type.levels!.codes ?? "int4") : "int8"
+export const ownFormat = (type: GgmlType, kernels: boolean): OwnFormat => {
+  const bits = ownBits(type, kernels)
+  return bits === 4 && type.levels?.codes ? type.levels.codes : bits
+}
 
-const isInBlocks = (precision: Precision): precision is "int8" | "int4" =>
-  precision === "int8" || precision === "int4"
+const isInBlocks = (precision: Precision): precision is "auto" | "int8" | "int4" =>
+  precision === "auto" || precision === "int8" || precision === "int4"
 
 /** Whether products of this precision are those of the native kernels, whatever the matrix. */
 export const isNativeLinear = ({ kernels }: GraphBuilder, precision: Precision): boolean =>
-  kernels && (precision === "auto" || isInBlocks(precision))
+  kernels && isInBlocks(precision)
 
 /**
  * Bytes in memory of a weight that the file has in this type: its level, its share of the block's.
  * `kernels`: whether the graph has native kernels.
  */
 export const bytesPerWeight = (type: GgmlType, kernels = false): number => {
-  const bits = isFourBits(type, kernels) ? 4 : 8
+  const bits = ownBits(type, kernels)
   if (kernels) return panelBytesPerWeight(panelFormat([type], bits))
   const numbers = bits === 4 && needsShifts(type) ? 2 : 1
   return bits / 8 + (numbers * 4) / blockSize
@@ -58,11 +67,11 @@ export const linear = (
   precision: Precision,
   { bias, adapters }: Additions = {},
 ): Value => {
-  const kept = precision === "auto" ? ownPrecision(matrix, graph.kernels) : precision
-  if (graph.kernels && isInBlocks(kept))
-    return panelLinear(graph, x, matrix, kept, { bias, adapters })
+  if (graph.kernels && isInBlocks(precision))
+    return panelLinear(graph, x, matrix, precision, { bias, adapters })
+  const own = bitsFor(matrix, false) === 4 ? "int4" : "int8"
   const rows = rowsAsValue(x)
-  const bare = plainLinears(graph)[kept](graph, rows, matrix)
+  const bare = plainLinears(graph)[precision === "auto" ? own : precision](graph, rows, matrix)
   const product = bias ? graph.node("Add", [bare, graph.floats([...bias])]) : bare
   return adapters ? plusAdapters(graph, rows, product, matrix.columns, adapters) : product
 }
@@ -79,11 +88,12 @@ const panelLinear = (
   graph: GraphBuilder,
   x: Value | ProductInput,
   matrix: Matrix,
-  precision: "int8" | "int4",
+  precision: "auto" | "int8" | "int4",
   additions: Additions,
 ): Value => {
   if (precision === "int4") refusePartialBlocks(matrix)
-  return panelProduct(graph, x, matrix, precision === "int4" ? 4 : 8, additions)
+  const bits = { auto: () => bitsFor(matrix, true), int8: () => 8 as const, int4: () => 4 as const }
+  return panelProduct(graph, x, matrix, bits[precision](), additions)
 }
 
 const refusePartialBlocks = ({ name, columns }: Matrix): void => {

@@ -26,22 +26,26 @@ const eightBitValues = (matrix: Matrix, index: number): readonly number[] => {
   return Array.from(scratch, (_, i) => row.scales[i >> 5]! * (row.q[i]! - row.zeros[i >> 5]!))
 }
 
-const written = (matrix: Matrix, precision: "int8" | "int4") =>
+const written = (matrix: Matrix, precision: "auto" | "int8" | "int4") =>
   writtenPanels(folder, matrix, precision)
 
 // plus 0: a zero has no sign here
 const asFloats = (values: readonly number[]) => values.map((value) => Math.fround(value) + 0)
 
 test.each([
-  { type: "Q4_0", rows: 37, zero: 8, types: ["float16"] },
-  { type: "Q4_1", rows: 80, zero: 0, types: ["float16", "float16"] },
-  { type: "Q4_K", rows: 70, zero: 0, types: ["steps", "steps"] },
-  { type: "IQ4_NL", rows: 37, zero: 128, types: ["float16"] },
-  { type: "IQ4_XS", rows: 70, zero: 128, types: ["steps"] },
-])("$type is kept in 4 bits without loss", ({ type, rows, zero, types }) => {
+  { type: "Q4_0", rows: 37, bits: 4, zero: 8, types: ["float16"] },
+  { type: "Q4_1", rows: 80, bits: 4, zero: 0, types: ["float16", "float16"] },
+  { type: "Q4_K", rows: 70, bits: 4, zero: 0, types: ["steps", "steps"] },
+  { type: "IQ4_NL", rows: 37, bits: 4, zero: 128, types: ["float16"] },
+  { type: "IQ4_XS", rows: 70, bits: 4, zero: 128, types: ["steps"] },
+  { type: "Q5_0", rows: 37, bits: 5, zero: 16, types: ["float16"] },
+  { type: "Q5_1", rows: 80, bits: 5, zero: 0, types: ["float16", "float16"] },
+  { type: "Q5_K", rows: 70, bits: 5, zero: 0, types: ["steps", "steps"] },
+])("$type is kept in $bits bits without loss", ({ type, rows, bits, zero, types }) => {
   const matrix = matrixOfType(type, rows, 256)
-  const found = written(matrix, "int4")
-  expect(found.attributes).toEqual({ N: rows, K: 256, bits: 4, zero })
+  const found = written(matrix, "auto")
+  expect(found.attributes).toEqual({ N: rows, K: 256, bits, zero })
+  if (bits === 4) expect(found).toEqual(written(matrix, "int4"))
   const { levels, values, types: stored } = unpacked(found)
   expect(stored).toEqual(types)
   const wanted = new Uint8Array(32)
@@ -119,16 +123,17 @@ test("rows that a panel lacks are zeros", () => {
 })
 
 test("rows of several types have floats as scales, and each its values", () => {
-  for (const [types, zero, bits] of [
-    [["Q4_0", "Q4_1"], 0, 4],
-    [["Q4_K", "Q4_0"], 0, 4],
-    [["Q5_0", "Q5_K"], 128, 8],
+  for (const [types, zero, precision] of [
+    [["Q4_0", "Q4_1"], 0, "auto"],
+    [["Q4_K", "Q4_0"], 0, "int4"],
+    [["Q5_0", "Q5_K"], 0, "auto"],
+    [["Q5_0", "Q5_K"], 128, "int8"],
   ] as const) {
     const matrix = stacked(types.map((type) => matrixOfType(type, 5, 256)))
-    const found = written(matrix, `int${bits}`)
+    const found = written(matrix, precision)
     const { values, types: stored } = unpacked(found)
     expect([found.attributes.zero, stored]).toEqual([zero, ["float", "float"]])
-    for (let row = 0; row < matrix.rows; row++)
+    for (let row = 0; row < 10; row++)
       expect(asFloats(values[row]!)).toEqual(asFloats(valuesOf(matrix, row)))
   }
 })
@@ -209,7 +214,8 @@ const cases = [
   { type: "IQ4_XS", precision: "int4", rows: 35, columns: 512 },
   { type: "F32", precision: "int4", rows: 48, columns: 96 },
   { type: "Q5_K", precision: "int8", rows: 35, columns: 512 },
-  { type: "Q5_0", precision: "int8", rows: 35, columns: 96 },
+  { type: "Q5_K", precision: "auto", rows: 35, columns: 512 },
+  { type: "Q5_0", precision: "auto", rows: 40, columns: 96 },
   { type: "Q8_0", precision: "int8", rows: 100, columns: 512 },
   { type: "Q4_1", precision: "int8", rows: 33, columns: 64 },
   { type: "F32", precision: "int8", rows: 130, columns: 75 },

@@ -1,4 +1,4 @@
-import type { GgmlType, Levels } from "../weights/ggml-types.ts"
+import { type GgmlType, type Levels, levelsOf } from "../weights/ggml-types.ts"
 import type { Matrix } from "../weights/matrix.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import { type AdapterInputs, productScale } from "./adapter-inputs.ts"
@@ -6,12 +6,12 @@ import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { quantizeBlocks } from "./int4-blocks.ts"
 import { blockSize, notFinite, quantizeRow } from "./int8-blocks.ts"
 import {
-  keptLevels,
   type LevelBits,
   type PanelFormat,
   panelFormat,
   panelRows,
   scaleKinds,
+  zeroOf,
 } from "./panel-format.ts"
 import { placeOf, type RowScales, type ScaleWriter, scaleWriter } from "./panel-scales.ts"
 import { type ProductInput, rowsAsValue } from "./product-input.ts"
@@ -49,21 +49,31 @@ const toFourBits = (columns: number, { codes }: PanelFormat): Quantize => {
     )
 }
 
-/** Lossless: levels of 5 bits, moved so that 128 stands for 0. */
-const fromFiveBits = (
-  { read, hasMinimums }: Levels,
+/** value = scale * level + shift */
+const readFiveBits = (
+  { read }: Levels,
   bytes: Uint8Array,
   { levels, scales, shifts }: PanelRow,
 ): void => {
-  const zero = hasMinimums ? 0 : 16
   for (let block = 0; block < scales.length; block++) {
     const found = levels.subarray(block * blockSize, (block + 1) * blockSize)
     const { scale, minimum } = read(bytes, block, found)
     if (!Number.isFinite(scale) || !Number.isFinite(minimum)) throw new Damaged(notFinite)
-    for (let i = 0; i < blockSize; i++) found[i]! += 128 - zero
     scales[block] = scale
-    shifts[block] = hasMinimums ? minimum : 0
+    shifts[block] = minimum
   }
+}
+
+/** Without shifts, value = scale * (level - 16). */
+const toFiveBits = (): Quantize => (type, bytes, row) =>
+  readFiveBits(levelsOf(type, 5)!, bytes, row)
+
+/** Lossless: levels of 5 bits, moved so that 128 stands for 0. */
+const fromFiveBits = (kept: Levels, bytes: Uint8Array, row: PanelRow): void => {
+  readFiveBits(kept, bytes, row)
+  const offset = 128 - (kept.hasMinimums ? 0 : 16)
+  for (let i = 0; i < row.levels.length; i++) row.levels[i]! += offset
+  if (!kept.hasMinimums) row.shifts.fill(0)
 }
 
 /** value = scale * (level - 128) + shift */
@@ -71,7 +81,7 @@ const toEightBits = (columns: number): Quantize => {
   const decoded = new Float32Array(columns)
   const zeros = new Uint8Array(Math.ceil(columns / blockSize))
   return (type, bytes, row) => {
-    const kept = keptLevels(type, { bits: 8, codes: undefined })
+    const kept = levelsOf(type, 5)
     if (kept) return fromFiveBits(kept, bytes, row)
     const { levels, scales, shifts } = row
     quantizeRow(type, bytes, decoded, { q: levels, scales, zeros })
@@ -80,28 +90,48 @@ const toEightBits = (columns: number): Quantize => {
   }
 }
 
-/** Writes the words of a row's block, each `panelRows` words after the other. */
-type Place = (from: Uint32Array, at: number, into: Uint32Array, start: number) => void
+/** Writes the words of a row's block, of the panel's row `within`, each `panelRows` words after the other. */
+type Place = (
+  from: Uint32Array,
+  at: number,
+  into: Uint32Array,
+  start: number,
+  within: number,
+) => void
 
 /** Levels of the first half of a block are low nibbles, those of the second half high ones. */
-const placeFourBits: Place = (from, at, into, start) => {
-  for (let word = 0; word < wordsPerRow / 2; word++)
-    into[start + word * panelRows] = from[at + word]! | (from[at + wordsPerRow / 2 + word]! << 4)
+const placeFourBits: Place = (from, at, into, start, within) => {
+  const to = start + within
+  for (let word = 0; word < wordsPerRow / 2; word++) {
+    const [low, high] = [from[at + word]!, from[at + wordsPerRow / 2 + word]!]
+    into[to + word * panelRows] = (low & lowNibbles) | ((high & lowNibbles) << 4)
+  }
 }
 
-const placeEightBits: Place = (from, at, into, start) => {
-  for (let word = 0; word < wordsPerRow; word++) into[start + word * panelRows] = from[at + word]!
+const lowNibbles = 0x0f0f0f0f
+
+/** Four bits, then for each word the fifth bits of its levels, of a row after another. */
+const placeFiveBits: Place = (from, at, into, start, within) => {
+  placeFourBits(from, at, into, start, within)
+  const fifths = start + (wordsPerRow / 2) * panelRows + (within >> 3)
+  const shift = wordLevels * (within & 7)
+  for (let word = 0; word < wordsPerRow; word++) {
+    const bits = (from[at + word]! >>> 4) & 0x01010101
+    const together = (bits | (bits >>> 7) | (bits >>> 14) | (bits >>> 21)) & 15
+    const to = fifths + 2 * word
+    into[to] = (into[to]! & ~(15 << shift)) | (together << shift)
+  }
+}
+
+const placeEightBits: Place = (from, at, into, start, within) => {
+  const to = start + within
+  for (let word = 0; word < wordsPerRow; word++) into[to + word * panelRows] = from[at + word]!
 }
 
 const formats = {
   4: { quantizer: toFourBits, place: placeFourBits },
+  5: { quantizer: toFiveBits, place: placeFiveBits },
   8: { quantizer: toEightBits, place: placeEightBits },
-}
-
-/** The level, or the code, that stands for 0 before a shift. */
-const zeroOf = ({ bits, codes, isShifted }: PanelFormat): number => {
-  if (bits === 8 || codes) return 128
-  return isShifted ? 0 : 8
 }
 
 const bytesOf = (bits: LevelBits): number => (panelRows * blockSize * bits) / 8
@@ -125,7 +155,7 @@ const packer = (columns: number, format: PanelFormat, scales: ScaleWriter) => {
     const within = index % panelRows
     scales.set(first, within, row, type, bytes)
     for (let block = 0; block < blocks; block++)
-      place(rowWords, block * wordsPerRow, words, (first + block) * blockWords + within)
+      place(rowWords, block * wordsPerRow, words, (first + block) * blockWords, within)
   }
   // rows of a panel that the matrix has not are zeros
   const clear = (): void => {

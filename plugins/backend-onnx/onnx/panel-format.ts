@@ -2,8 +2,8 @@ import { type GgmlType, type Levels, levelsOf } from "../weights/ggml-types.ts"
 import { needsShifts } from "./int4-blocks.ts"
 import { blockSize } from "./int8-blocks.ts"
 
-/** Bits of a level. */
-export type LevelBits = 4 | 8
+/** Bits of a level; only types of 5 bits are kept in 5. */
+export type LevelBits = 4 | 5 | 8
 
 /** Rows whose levels lie together: the outputs that the native kernel computes at once. */
 export const panelRows = 16
@@ -35,6 +35,12 @@ const isShifted = (type: GgmlType, bits: LevelBits, codes: Int8Array | undefined
   bits === 4
     ? needsShifts(type, codes)
     : type.levels?.hasMinimums === true && type.levels.codes === undefined
+
+/** The level, or the code, that stands for 0 before a shift. */
+export const zeroOf = ({ bits, codes, isShifted }: PanelFormat): number => {
+  if (bits === 8 || codes) return 128
+  return isShifted ? 0 : 2 ** (bits - 1)
+}
 
 const scalesOf = (type: GgmlType, bits: LevelBits, codes: Int8Array | undefined): ScaleKind => {
   if (bits === 8 && type.name === "Q8_0") return "halves"

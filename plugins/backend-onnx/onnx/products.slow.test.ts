@@ -35,7 +35,9 @@ const operatorsOf = (types: readonly [string, string], kernels: boolean) => {
 
 test("only one product of both, in a graph with native kernels, goes to the native operator", () => {
   expect(operatorsOf(["Q4_0", "Q4_0"], true)).toEqual(["GatedUnit"])
-  expect(operatorsOf(["Q4_0", "Q8_0"], true)).toEqual(["QuickGelu", "Mul"])
+  expect(operatorsOf(["IQ4_NL", "IQ4_NL"], true)).toEqual(["GatedUnit"])
+  for (const other of ["Q8_0", "IQ4_NL", "Q5_0"])
+    expect(operatorsOf(["Q4_0", other], true)).toEqual(["QuickGelu", "Mul"])
   expect(operatorsOf(["Q4_0", "Q4_0"], false)).toEqual(["Split", "QuickGelu", "Mul"])
 })
 

@@ -32,7 +32,7 @@ export const groupsByHeader = (
 ): readonly FoundGroup[] => {
   const own = (layer: number, part: LayerMatrix): OwnFormat => {
     const type = typeOf(layer, part)
-    return type ? ownFormat(type, hasKernels()) : "int8"
+    return type ? ownFormat(type, hasKernels()) : 8
   }
   return Array.from({ length: config.layers }, (_, layer) => layer).flatMap((layer) => {
     const here = matricesIn(config, layer)

@@ -3,7 +3,7 @@ import { isKnownArchitecture } from "../architectures/folder-config.ts"
 import { openModelSource, readModelHeader } from "../architectures/model-source.ts"
 import { templateStyle } from "../chat-format/template-style.ts"
 import { cachedFolder, digestOf } from "../onnx/graph-cache.ts"
-import { isFourBits, type Precision } from "../onnx/linear.ts"
+import { ownBits, type Precision } from "../onnx/linear.ts"
 import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { folderLanguage } from "../tokenizer/folder-language.ts"
 import { type ChatLanguage, idsOfWords, type Vocabulary } from "../tokenizer/vocabulary.ts"
@@ -126,9 +126,8 @@ export const settledPrecision = (path: string, precision: Precision): Precision 
   if (precision !== "auto") return precision
   if (exportIn(path, precision)) return "int8"
   const types = readModelHeader(path).matrixTypes
-  if (types.length && types.every((type) => isFourBits(type))) return "int4"
-  // codes are 8 bits where there are no native kernels
-  return types.some((type) => isFourBits(type, true)) ? "auto" : "int8"
+  if (types.length && types.every((type) => ownBits(type, false) === 4)) return "int4"
+  return types.some((type) => ownBits(type, true) < 8) ? "auto" : "int8"
 }
 
 /**

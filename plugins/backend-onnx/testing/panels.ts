@@ -8,7 +8,11 @@ import { halfAt } from "../weights/float16.ts"
 import type { Matrix } from "../weights/matrix.ts"
 
 /** What the graph of a product has: attributes and constants. */
-export const writtenPanels = (folder: string, matrix: Matrix, precision: "int8" | "int4") => {
+export const writtenPanels = (
+  folder: string,
+  matrix: Matrix,
+  precision: "auto" | "int8" | "int4",
+) => {
   const file = `${matrix.name}-${precision}-${matrix.rows}-${matrix.columns}.bin`
   const store = new WeightStore(folder, file)
   const graph = new GraphBuilder(store, "cpu", true)
@@ -88,8 +92,16 @@ export const unpacked = ({
     const p = i % (64 * bits)
     const row = levels[16 * Math.floor(block / blocks) + ((p & 63) >> 2)]!
     const column = 32 * (block % blocks) + 4 * (p >> 6) + (p & 3)
+    const n = 16 * Math.floor(block / blocks)
     if (bits === 8) row[column] = byte
-    else [row[column], row[column + 16]] = [byte & 15, byte >> 4]
+    else if (p < 256) [row[column], row[column + 16]] = [byte & 15, byte >> 4]
+    // the fifth bits of the same column of two rows
+    else
+      for (let bit = 0; bit < 8; bit++) {
+        const at = 8 * (p - 256) + bit
+        const k = 32 * (block % blocks) + 4 * (at >> 6) + (at & 3)
+        levels[n + ((at & 63) >> 2)]![k]! |= ((byte >> bit) & 1) << 4
+      }
   }
   const at = (n: number, k: number) => ((n >> 4) * blocks + (k >> 5)) * 16 + (n & 15)
   const values = levels.map((row, n) =>

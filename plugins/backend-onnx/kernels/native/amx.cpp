@@ -23,17 +23,18 @@ struct Blocks {
 // Levels less `zero`, a block of 512 bytes as a tile takes it: rows of 4 columns of 16 outputs.
 template <Levels Kind>
 void unpack(const Weights& weights, const Blocks& blocks, int8_t* to) {
+  constexpr size_t bytes = block_bytes(Kind);
   const uint8_t* from =
-      weights.levels + (blocks.panel * weights.blocks + blocks.first) * weights.block_bytes();
+      weights.levels + (blocks.panel * weights.blocks + blocks.first) * bytes;
   const __m512i zero = _mm512_set1_epi8(static_cast<char>(weights.zero));
   const __m512i codes = load_codes(weights);
   for (size_t b = 0; b < blocks.count; b++) {
     __m512i levels[8];
-    read_ahead(from, weights.block_bytes());
+    read_ahead(from, bytes);
     load_levels<Kind>(from, codes, levels);
     for (int g = 0; g < 8; g++)
       _mm512_store_si512(to + 64 * g, _mm512_sub_epi8(levels[g], zero));
-    from += weights.block_bytes();
+    from += bytes;
     to += kUnpacked;
   }
 }
@@ -174,6 +175,7 @@ void multiply(const Product& product, size_t from, size_t to, void* scratch) {
   auto* unpacked = static_cast<int8_t*>(scratch);
   switch (product.weights.levels_kind()) {
     case Levels::kBytes: return multiply_levels<Levels::kBytes>(product, from, to, unpacked);
+    case Levels::kFives: return multiply_levels<Levels::kFives>(product, from, to, unpacked);
     case Levels::kNibbles: return multiply_levels<Levels::kNibbles>(product, from, to, unpacked);
     case Levels::kCodes: return multiply_levels<Levels::kCodes>(product, from, to, unpacked);
   }

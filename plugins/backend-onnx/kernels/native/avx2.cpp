@@ -83,6 +83,18 @@ inline __m256i load_codes(const Weights& weights) {
 // The levels of four columns for the two halves of a panel.
 typedef __m256i Fours[2];
 
+// A byte of 16 for each of 32 bits that is 1.
+inline __m256i sixteens(const uint8_t* bits) {
+  int32_t four;
+  memcpy(&four, bits, sizeof four);
+  const __m256i spread = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
+                                            0x0303030303030303);
+  const __m256i own = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
+  const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(four), spread);
+  const __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, own), own);
+  return _mm256_and_si256(is_set, _mm256_set1_epi8(16));
+}
+
 // The levels of the columns 4 g to 4 g + 3 of a block, those of 8 bits and codes as signed numbers.
 template <Levels Kind>
 inline void load_levels(const uint8_t* block, __m256i codes, Fours (&w)[8]) {
@@ -100,6 +112,10 @@ inline void load_levels(const uint8_t* block, __m256i codes, Fours (&w)[8]) {
   if constexpr (Kind == Levels::kCodes)
     for (auto& four : w)
       for (auto& half : four) half = _mm256_shuffle_epi8(codes, half);
+  if constexpr (Kind == Levels::kFives)
+    for (int i = 0; i < 16; i++)
+      w[i / 2][i % 2] = _mm256_or_si256(
+          w[i / 2][i % 2], sixteens(block + block_bytes(Levels::kNibbles) + 4 * i));
 }
 
 // Adds the products of four columns. In 4 bits a sum is of 16 products of at most 15 times 127, 30,480
@@ -108,6 +124,9 @@ template <Levels Kind>
 inline __m256i plus_products(__m256i sum, __m256i levels, __m256i four) {
   if constexpr (Kind == Levels::kNibbles) {
     sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(levels, four));
+  } else if constexpr (Kind == Levels::kFives) {
+    const __m256i products = _mm256_maddubs_epi16(levels, four);
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(products, _mm256_set1_epi16(1)));
   } else {
     const __m256i products =
         _mm256_maddubs_epi16(_mm256_abs_epi8(levels), _mm256_sign_epi8(four, levels));
@@ -133,11 +152,12 @@ inline void sum_block(const uint8_t* block, __m256i codes, const Rows& rows, siz
       sums[r][0] = plus_products<Kind>(sums[r][0], w[g][0], four);
       sums[r][1] = plus_products<Kind>(sums[r][1], w[g][1], four);
     }
-  if constexpr (Kind != Levels::kNibbles) return;
+  if constexpr (Kind == Levels::kBytes || Kind == Levels::kCodes) return;
   for (int r = 0; r < Count; r++)
-    for (auto& sum : sums[r])
-      sum = _mm256_add_epi32(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)),
-                             _mm256_set1_epi32(rows.starts[at + r]));
+    for (auto& sum : sums[r]) {
+      if constexpr (Kind == Levels::kNibbles) sum = _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
+      sum = _mm256_add_epi32(sum, _mm256_set1_epi32(rows.starts[at + r]));
+    }
 }
 
 inline Lanes plus_scaled(const Lanes& total, const __m256i (&sums)[2], const Lanes& scale,
@@ -158,15 +178,15 @@ inline Lanes plus_shifted(const Lanes& total, const Lanes& shift, float row_sum)
 template <Levels Kind, int Count>
 void multiply_rows(const Product& product, size_t panel, size_t group, size_t first) {
   const auto& [weights, rows, out] = product;
-  constexpr size_t block_bytes = kPanel * kBlock / (Kind == Levels::kBytes ? 1 : 2);
-  const uint8_t* levels = weights.levels + panel * weights.blocks * block_bytes;
+  constexpr size_t bytes = block_bytes(Kind);
+  const uint8_t* levels = weights.levels + panel * weights.blocks * bytes;
   const __m256i codes = load_codes(weights);
   const size_t stride = rows.in_group(group);
   size_t at = group * kGroup * weights.blocks + first;
   Lanes total[Count];
   for (auto& row_total : total) row_total = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-  for (size_t b = 0; b < weights.blocks; b++, levels += block_bytes, at += stride) {
-    for (size_t line = 0; line < block_bytes; line += 64)
+  for (size_t b = 0; b < weights.blocks; b++, levels += bytes, at += stride) {
+    for (size_t line = 0; line < bytes; line += 64)
       _mm_prefetch(reinterpret_cast<const char*>(levels + kAhead + line), _MM_HINT_T0);
     __m256i sums[Count][2];
     sum_block<Kind, Count>(levels, codes, rows, at, sums);
@@ -209,6 +229,7 @@ void multiply_panels(const Product& product, size_t from, size_t to) {
 void multiply(const Product& product, size_t from, size_t to, void*) {
   switch (product.weights.levels_kind()) {
     case Levels::kBytes: return multiply_panels<Levels::kBytes>(product, from, to);
+    case Levels::kFives: return multiply_panels<Levels::kFives>(product, from, to);
     case Levels::kNibbles: return multiply_panels<Levels::kNibbles>(product, from, to);
     case Levels::kCodes: return multiply_panels<Levels::kCodes>(product, from, to);
   }

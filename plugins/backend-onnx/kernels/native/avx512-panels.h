@@ -72,6 +72,12 @@ inline void load_levels(const uint8_t* block, __m512i codes, __m512i (&levels)[8
     }
     if constexpr (Kind == Levels::kCodes)
       for (auto& four : levels) four = _mm512_shuffle_epi8(codes, four);
+    if constexpr (Kind == Levels::kFives)
+      for (int g = 0; g < 8; g++) {
+        uint64_t fifth;
+        memcpy(&fifth, block + block_bytes(Levels::kNibbles) + 8 * g, sizeof fifth);
+        levels[g] = _mm512_mask_add_epi8(levels[g], fifth, levels[g], _mm512_set1_epi8(16));
+      }
   }
 }
 
@@ -99,8 +105,8 @@ template <Levels Kind, int Count>
 void multiply_rows(const Product& product, size_t panel, size_t group, size_t first) {
   const auto& [weights, rows, out] = product;
   const size_t blocks = weights.blocks, stride = rows.in_group(group);
-  constexpr size_t block_bytes = kPanel * kBlock / (Kind == Levels::kBytes ? 1 : 2);
-  const uint8_t* levels = weights.levels + panel * blocks * block_bytes;
+  constexpr size_t bytes = block_bytes(Kind);
+  const uint8_t* levels = weights.levels + panel * blocks * bytes;
   const __m512i codes = load_codes(weights);
   const size_t start = group * kGroup * blocks + first;
   const int8_t* x = rows.levels + start * kBlock;
@@ -110,7 +116,7 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
   __m512 total[Count];
   for (auto& row_total : total) row_total = _mm512_setzero_ps();
   for (size_t b = 0; b < blocks; b++) {
-    read_ahead(levels, block_bytes);
+    read_ahead(levels, bytes);
     __m512i w[8], sum[Count];
     load_levels<Kind>(levels, codes, w);
     for (int r = 0; r < Count; r++) sum[r] = _mm512_set1_epi32(starts[r]);
@@ -132,7 +138,7 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
         total[r] = _mm512_fmadd_ps(shift, _mm512_set1_ps(sums[r]), total[r]);
       sums += stride;
     }
-    levels += block_bytes;
+    levels += bytes;
     x += stride * kBlock;
     scales += stride;
     starts += stride;

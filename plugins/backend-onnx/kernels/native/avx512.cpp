@@ -6,6 +6,7 @@ namespace {
 void multiply(const Product& product, size_t from, size_t to, void*) {
   switch (product.weights.levels_kind()) {
     case Levels::kBytes: return multiply_panels<Levels::kBytes>(product, from, to);
+    case Levels::kFives: return multiply_panels<Levels::kFives>(product, from, to);
     case Levels::kNibbles: return multiply_panels<Levels::kNibbles>(product, from, to);
     case Levels::kCodes: return multiply_panels<Levels::kCodes>(product, from, to);
   }

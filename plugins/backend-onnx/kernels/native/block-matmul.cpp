@@ -236,17 +236,17 @@ class BlockMatMul : public Operator {
                   "BlockMatMul: a part of the matrix is beyond the file of weights");
       return file.as<const uint8_t>() + line * kLine;
     };
-    const bool is_nibble = weights.bits == 4 && !codes_;
     const bool is_steps = weights.kind == Scales::kSteps;
-    call.expect(blocks > 0 && (weights.bits == 4 || weights.bits == 8) &&
-                    (is_nibble ? weights.zero < 16 : weights.zero == 128) &&
+    const bool is_signed = weights.bits == 8 || codes_;
+    call.expect(blocks > 0 && (weights.bits == 4 || ((weights.bits == 5 || weights.bits == 8) && !codes_)) &&
+                    (is_signed ? weights.zero == 128 : weights.zero < 1 << weights.bits) &&
                     weights.kind <= Scales::kSteps && !(is_steps && weights.blocks % kSuper),
                 "BlockMatMul: the matrix has another size or kind than the kernels know");
     if (!call.ok()) return weights;
     const size_t number_bytes = weights.kind == Scales::kHalves ? sizeof(uint16_t) : sizeof(float);
     const size_t scale_bytes = is_steps ? blocks / kSuper * Weights::record_bytes(shifts_ ? 2 : 1)
                                         : blocks * kPanel * number_bytes;
-    weights.levels = at(levels_, blocks * weights.block_bytes());
+    weights.levels = at(levels_, blocks * block_bytes(weights.bits));
     weights.scales = at(scales_, scale_bytes);
     weights.shifts = shifts_ ? at(shifts_, scale_bytes) : nullptr;
     weights.codes = codes_ ? at(codes_, kCodes) : nullptr;

@@ -14,8 +14,13 @@ constexpr size_t kAhead = 4096;
 
 constexpr size_t kSuper = 8;        // blocks that share the unit of a scale in steps
 
-// Whether a level has 8 bits, 4 bits, or 4 that choose one of 16 codes of 8 bits.
-enum class Levels { kBytes, kNibbles, kCodes };
+// Whether a level has 8 bits, 5, 4, or 4 that choose one of 16 codes of 8 bits.
+enum class Levels { kBytes, kFives, kNibbles, kCodes };
+
+constexpr size_t block_bytes(int bits) { return kPanel * kBlock * bits / 8; }
+constexpr size_t block_bytes(Levels kind) {
+  return block_bytes(kind == Levels::kBytes ? 8 : kind == Levels::kFives ? 5 : 4);
+}
 
 // How the scale of a block is kept: as a float, as a half, or in steps, as a whole number (count) times
 // a half (unit).
@@ -29,7 +34,8 @@ struct Steps {
 
 // [panels, blocks, 16 outputs x 32 levels], as panel-blocks.ts writes it. In a block of 4 bits the
 // byte 64 g + 4 n + j has, of output n, the levels of the columns 4 g + j (low) and 16 + 4 g + j
-// (high); in one of 8 bits it has that of column 4 g + j.
+// (high); in one of 8 bits it has that of column 4 g + j. In one of 5 bits the low four are as in 4 bits,
+// and bit 64 g + 4 n + j of the 64 bytes behind them is the fifth of column 4 g + j.
 struct Weights {
   size_t outputs, columns, blocks;
   int bits;
@@ -41,9 +47,9 @@ struct Weights {
   const void* shifts;     // the same; null where there are none
 
   Levels levels_kind() const {
-    return bits == 8 ? Levels::kBytes : codes ? Levels::kCodes : Levels::kNibbles;
+    if (bits != 4) return bits == 8 ? Levels::kBytes : Levels::kFives;
+    return codes ? Levels::kCodes : Levels::kNibbles;
   }
-  size_t block_bytes() const { return kPanel * kBlock * bits / 8; }
   size_t panels() const { return (outputs + kPanel - 1) / kPanel; }
 
   // Steps are kept in [panels, blocks / 8] records: the units of a panel's scales, then of its shifts,
