@@ -159,7 +159,7 @@ A name is looked up beside the config file, then in rakit's own config folder; \
 
 ${table(["include", "file", "licence", "type", "download", "window", "weights in memory", "keys and values of a token", `tokens in ${count(kvMemoryMb)} MB`, `RAM, one conversation of ${count(conversation)} tokens`], modelFiles.map(row))}
 
-Figures are computed from each model's shape by the sizes that the engine gives weights and keys and values (\`precision: auto\`), with 250 MB for everything else. Where the native kernels run (Linux x64 with AVX2 or better), keys and values take half of what stands here, and weights in blocks some 10 % less. \`kvMemoryMb\` of backend-onnx bounds the keys and values of all running requests together, and so the window: a window that is longer than fits is served as far as it fits, and \`rakit check\` says so once the file is here. The prefix cache (\`prefixCacheMb\`) comes on top as it fills.
+Figures are computed from each model's shape by the sizes that the engine gives weights and keys and values (\`precision: auto\`), with 250 MB for everything else. Where the native kernels run (Linux x64 with AVX2 or better), keys and values take half of what stands here, and weights less: those of Q4_K by 23 %, of Q5_K by 38 %, of Q8_0 by 6 %. \`kvMemoryMb\` of backend-onnx bounds the keys and values of all running requests together, and so the window: a window that is longer than fits is served as far as it fits, and \`rakit check\` says so once the file is here. The prefix cache (\`prefixCacheMb\`) comes on top as it fills.
 
 ${sightSection()}
 ${hearingSection()}

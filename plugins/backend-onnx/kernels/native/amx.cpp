@@ -7,7 +7,6 @@
 namespace rakit {
 namespace {
 
-constexpr size_t kUnpacked = kPanel * kBlock;
 // Unpacking a panel for tiles takes as long as multiplying 16 rows by it.
 constexpr size_t kLeastForTiles = 2 * kGroup;
 // Panels that take turns with a group of rows, so that it is read from the second cache once for all
@@ -20,12 +19,18 @@ struct Blocks {
   size_t panel, first, count;
 };
 
-// Levels less `zero`, a block of 512 bytes as a tile takes it: rows of 4 columns of 16 outputs.
+// Blocks of a panel: levels less `zero`, 512 bytes as a tile takes them, rows of 4 columns of 16 outputs;
+// scales and shifts as floats, so that they are converted once for all groups of rows.
+struct alignas(64) Unpacked {
+  int8_t levels[kUnpackedBlocks][kPanel * kBlock];
+  float scales[kUnpackedBlocks][kPanel], shifts[kUnpackedBlocks][kPanel];
+};
+
 template <Levels Kind>
-void unpack(const Weights& weights, const Blocks& blocks, int8_t* to) {
+void unpack(const Weights& weights, const Blocks& blocks, Unpacked& to) {
   constexpr size_t bytes = block_bytes(Kind);
-  const uint8_t* from =
-      weights.levels + (blocks.panel * weights.blocks + blocks.first) * bytes;
+  const size_t start = blocks.panel * weights.blocks + blocks.first;
+  const uint8_t* from = weights.levels + start * bytes;
   const __m512i zero = _mm512_set1_epi8(static_cast<char>(weights.zero));
   const __m512i codes = load_codes(weights);
   for (size_t b = 0; b < blocks.count; b++) {
@@ -33,9 +38,10 @@ void unpack(const Weights& weights, const Blocks& blocks, int8_t* to) {
     read_ahead(from, bytes);
     load_levels<Kind>(from, codes, levels);
     for (int g = 0; g < 8; g++)
-      _mm512_store_si512(to + 64 * g, _mm512_sub_epi8(levels[g], zero));
+      _mm512_store_si512(to.levels[b] + 64 * g, _mm512_sub_epi8(levels[g], zero));
+    _mm512_store_ps(to.scales[b], load_scales(weights, start + b));
+    if (weights.shifts) _mm512_store_ps(to.shifts[b], load_shifts(weights, start + b));
     from += bytes;
-    to += kUnpacked;
   }
 }
 
@@ -79,7 +85,7 @@ inline void add_shifts(__m512 (&total)[16], __m512 shift, const float* row_sums)
 // so four are stored at a time, and the tiles of the next four are multiplied while these are scaled.
 template <bool Shifted>
 void multiply_tiles(const Product& product, size_t group, const Blocks& blocks,
-                    const int8_t* unpacked) {
+                    const Unpacked& unpacked) {
   const auto& [weights, rows, out] = product;
   const size_t start = (group * weights.blocks + blocks.first) * kGroup;
   const int8_t* x = rows.levels + start * kBlock;
@@ -96,12 +102,10 @@ void multiply_tiles(const Product& product, size_t group, const Blocks& blocks,
     __builtin_prefetch(row, 1);
   }
   const auto x_of = [&](size_t b) { return x + b * kGroup * kBlock; };
-  const auto levels_of = [&](size_t b) { return unpacked + b * kUnpacked; };
+  const auto levels_of = [&](size_t b) { return unpacked.levels[b]; };
   const auto add = [&](size_t b, const int32_t* block) __attribute__((always_inline)) {
-    const size_t at = blocks.panel * weights.blocks + blocks.first + b;
-    add_block(total, block, {load_scales(weights, at), scales + b * kGroup});
-    if (Shifted)
-      add_shifts(total, load_shifts(weights, at), sums + b * kGroup);
+    add_block(total, block, {_mm512_load_ps(unpacked.scales[b]), scales + b * kGroup});
+    if (Shifted) add_shifts(total, _mm512_load_ps(unpacked.shifts[b]), sums + b * kGroup);
   };
   const size_t fours = blocks.count / 4 * 4;
   if (fours) {
@@ -141,27 +145,24 @@ void multiply_tiles(const Product& product, size_t group, const Blocks& blocks,
 
 // The panels `from` to `to`, `kTogether` at most.
 template <Levels Kind>
-void multiply_together(const Product& product, size_t from, size_t to, int8_t* unpacked) {
+void multiply_together(const Product& product, size_t from, size_t to, Unpacked* unpacked) {
   const auto& weights = product.weights;
   const size_t full = product.rows.count / kGroup;
   const auto run = weights.shifts ? multiply_tiles<true> : multiply_tiles<false>;
   for (size_t first = 0; first < weights.blocks; first += kUnpackedBlocks) {
     const size_t count = std::min(kUnpackedBlocks, weights.blocks - first);
-    const auto levels_of = [&](size_t panel) {
-      return unpacked + (panel - from) * kUnpackedBlocks * kUnpacked;
-    };
     for (size_t panel = from; panel < to; panel++)
-      unpack<Kind>(weights, {panel, first, count}, levels_of(panel));
+      unpack<Kind>(weights, {panel, first, count}, unpacked[panel - from]);
     for (size_t group = 0; group < full; group++)
       for (size_t panel = from; panel < to; panel++)
-        run(product, group, {panel, first, count}, levels_of(panel));
+        run(product, group, {panel, first, count}, unpacked[panel - from]);
   }
   if (product.rows.count % kGroup)
     for (size_t panel = from; panel < to; panel++) multiply_group<Kind>(product, panel, full);
 }
 
 template <Levels Kind>
-void multiply_levels(const Product& product, size_t from, size_t to, int8_t* unpacked) {
+void multiply_levels(const Product& product, size_t from, size_t to, Unpacked* unpacked) {
   if (product.rows.count < kLeastForTiles) return multiply_panels<Kind>(product, from, to);
   // other libraries set tiles up anew where they find others
   alignas(64) static const TileConfig config;
@@ -172,7 +173,7 @@ void multiply_levels(const Product& product, size_t from, size_t to, int8_t* unp
 }
 
 void multiply(const Product& product, size_t from, size_t to, void* scratch) {
-  auto* unpacked = static_cast<int8_t*>(scratch);
+  auto* unpacked = static_cast<Unpacked*>(scratch);
   switch (product.weights.levels_kind()) {
     case Levels::kBytes: return multiply_levels<Levels::kBytes>(product, from, to, unpacked);
     case Levels::kFives: return multiply_levels<Levels::kFives>(product, from, to, unpacked);
@@ -184,6 +185,6 @@ void multiply(const Product& product, size_t from, size_t to, void* scratch) {
 }  // namespace
 
 const Kernels kAmx{kLaneKernels, "amx", quantize_row, multiply,
-                   kTogether * kUnpackedBlocks * kUnpacked, kTogether};
+                   kTogether * sizeof(Unpacked), kTogether};
 
 }  // namespace rakit
