@@ -102,19 +102,15 @@ const placementFor = ({ provider, services }: OnnxDeps, path: string): Effect.Ef
   })
 }
 
-/** Says in the log, once for each deployment, whose kernels multiply weights in 4 and 8 bits. */
+/** Says in the log, once for each deployment, whose kernels multiply weights in blocks. */
 const makeKernelsLog = ({ services }: OnnxDeps) => {
   let isSaid = false
   return Effect.sync(() => {
     if (isSaid) return
     isSaid = true
-    services().log.info(
-      "engine.kernels",
-      "weights in 4 and 8 bits are multiplied by these kernels",
-      {
-        kernels: kernelsName() ?? "onnxruntime",
-      },
-    )
+    services().log.info("engine.kernels", "weights in blocks are multiplied by these kernels", {
+      kernels: kernelsName() ?? "onnxruntime",
+    })
   })
 }
 

@@ -14,7 +14,7 @@ const layoutVersion = "14"
 export const kernelsVersion = (): string | undefined =>
   addon?.isInUse() ? layoutVersion : undefined
 
-/** Whether graphs of the CPU will have native kernels; known without a session, unlike the version. */
+/** Whether the CPU has native kernels, which its graphs use; known before there is a session, unlike the version. */
 export const hasKernels = (): boolean => Boolean(addon?.instructions)
 
 /** The kernels that products run on, for logs. */

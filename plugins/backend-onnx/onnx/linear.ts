@@ -24,18 +24,20 @@ export const ownBits = ({ levels }: GgmlType, kernels: boolean): LevelBits => {
   return levels?.bits === 4 && !levels.codes ? 4 : 8
 }
 
-/** What `auto` keeps a matrix in. */
-const bitsFor = (matrix: Matrix, kernels: boolean): LevelBits => {
-  const [bits, ...others] = new Set(typesIn(matrix).map((type) => ownBits(type, kernels)))
-  return bits === undefined || others.length ? 8 : bits
-}
-
-/** What `auto` keeps rows of this type as: so many bits, or codes in 4. */
+/** What `auto` keeps rows of this type as: so many bits, or 4 that stand for the codes of this array. */
 export type OwnFormat = LevelBits | Int8Array
 
 export const ownFormat = (type: GgmlType, kernels: boolean): OwnFormat => {
   const bits = ownBits(type, kernels)
   return bits === 4 && type.levels?.codes ? type.levels.codes : bits
+}
+
+/** The bits that `auto` keeps a matrix in. */
+const bitsFor = (matrix: Matrix, kernels: boolean): LevelBits => {
+  const formats = new Set(typesIn(matrix).map((type) => ownFormat(type, kernels)))
+  const [format = 8] = formats
+  if (formats.size > 1) return 8
+  return format instanceof Int8Array ? 4 : format
 }
 
 const isInBlocks = (precision: Precision): precision is "auto" | "int8" | "int4" =>
@@ -69,11 +71,15 @@ export const linear = (
 ): Value => {
   if (graph.kernels && isInBlocks(precision))
     return panelLinear(graph, x, matrix, precision, { bias, adapters })
-  const own = bitsFor(matrix, false) === 4 ? "int4" : "int8"
   const rows = rowsAsValue(x)
-  const bare = plainLinears(graph)[precision === "auto" ? own : precision](graph, rows, matrix)
+  const bare = plainLinears(graph)[withoutKernels(precision, matrix)](graph, rows, matrix)
   const product = bias ? graph.node("Add", [bare, graph.floats([...bias])]) : bare
   return adapters ? plusAdapters(graph, rows, product, matrix.columns, adapters) : product
+}
+
+const withoutKernels = (precision: Precision, matrix: Matrix): Exclude<Precision, "auto"> => {
+  if (precision !== "auto") return precision
+  return bitsFor(matrix, false) === 4 ? "int4" : "int8"
 }
 
 const plainLinears = ({ target }: GraphBuilder) => ({
@@ -92,8 +98,8 @@ const panelLinear = (
   additions: Additions,
 ): Value => {
   if (precision === "int4") refusePartialBlocks(matrix)
-  const bits = { auto: () => bitsFor(matrix, true), int8: () => 8 as const, int4: () => 4 as const }
-  return panelProduct(graph, x, matrix, bits[precision](), additions)
+  if (precision === "auto") return panelProduct(graph, x, matrix, bitsFor(matrix, true), additions)
+  return panelProduct(graph, x, matrix, precision === "int4" ? 4 : 8, additions)
 }
 
 const refusePartialBlocks = ({ name, columns }: Matrix): void => {

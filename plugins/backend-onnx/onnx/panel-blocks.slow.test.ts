@@ -33,13 +33,13 @@ const written = (matrix: Matrix, precision: "auto" | "int8" | "int4") =>
 const asFloats = (values: readonly number[]) => values.map((value) => Math.fround(value) + 0)
 
 test.each([
-  { type: "Q4_0", rows: 37, bits: 4, zero: 8, types: ["float16"] },
-  { type: "Q4_1", rows: 80, bits: 4, zero: 0, types: ["float16", "float16"] },
+  { type: "Q4_0", rows: 37, bits: 4, zero: 8, types: ["halves"] },
+  { type: "Q4_1", rows: 80, bits: 4, zero: 0, types: ["halves", "halves"] },
   { type: "Q4_K", rows: 70, bits: 4, zero: 0, types: ["steps", "steps"] },
-  { type: "IQ4_NL", rows: 37, bits: 4, zero: 128, types: ["float16"] },
+  { type: "IQ4_NL", rows: 37, bits: 4, zero: 128, types: ["halves"] },
   { type: "IQ4_XS", rows: 70, bits: 4, zero: 128, types: ["steps"] },
-  { type: "Q5_0", rows: 37, bits: 5, zero: 16, types: ["float16"] },
-  { type: "Q5_1", rows: 80, bits: 5, zero: 0, types: ["float16", "float16"] },
+  { type: "Q5_0", rows: 37, bits: 5, zero: 16, types: ["halves"] },
+  { type: "Q5_1", rows: 80, bits: 5, zero: 0, types: ["halves", "halves"] },
   { type: "Q5_K", rows: 70, bits: 5, zero: 0, types: ["steps", "steps"] },
 ])("$type is kept in $bits bits without loss", ({ type, rows, bits, zero, types }) => {
   const matrix = matrixOfType(type, rows, 256)
@@ -59,8 +59,8 @@ test.each([
 })
 
 test.each([
-  { type: "Q5_0", rows: 37, types: ["float16"] },
-  { type: "Q5_1", rows: 80, types: ["float16", "float16"] },
+  { type: "Q5_0", rows: 37, types: ["halves"] },
+  { type: "Q5_1", rows: 80, types: ["halves", "halves"] },
   { type: "Q5_K", rows: 70, types: ["steps", "steps"] },
 ])("$type is kept in 8 bits without loss", ({ type, rows, types }) => {
   const matrix = matrixOfType(type, rows, 512)
@@ -73,10 +73,10 @@ test.each([
 })
 
 test.each([
-  { type: "Q8_0", rows: 33, columns: 96, stored: "float16" },
-  { type: "Q4_0", rows: 16, columns: 64, stored: "float" },
-  { type: "F32", rows: 70, columns: 75, stored: "float" },
-  { type: "F16", rows: 5, columns: 31, stored: "float" },
+  { type: "Q8_0", rows: 33, columns: 96, stored: "halves" },
+  { type: "Q4_0", rows: 16, columns: 64, stored: "floats" },
+  { type: "F32", rows: 70, columns: 75, stored: "floats" },
+  { type: "F16", rows: 5, columns: 31, stored: "floats" },
 ])("$type is kept in 8 bits as quantizeRow has it", ({ type, rows, columns, stored }) => {
   const matrix = matrixOfType(type, rows, columns)
   const found = written(matrix, "int8")
@@ -93,7 +93,7 @@ test("zero points of 8 bits become shifts", () => {
   const matrix = matrixOfType("Q4_1", 20, 64)
   const found = written(matrix, "int8")
   const { values, types } = unpacked(found)
-  expect([found.attributes.zero, types]).toEqual([128, ["float", "float"]])
+  expect([found.attributes.zero, types]).toEqual([128, ["floats", "floats"]])
   for (let row = 0; row < 20; row++)
     for (const [i, value] of eightBitValues(matrix, row).entries())
       expect(values[row]![i]).toBeCloseTo(value, 6)
@@ -112,10 +112,12 @@ test("floats become 4 bits that are off by no more than a step", () => {
 test("rows that a panel lacks are zeros", () => {
   for (const [type, precision] of [
     ["Q4_1", "int4"],
+    ["Q4_K", "int4"],
+    ["Q5_0", "auto"],
     ["Q8_0", "int8"],
   ] as const) {
-    const { levels, values } = unpacked(written(matrixOfType(type, 66, 32), precision))
-    const zeros = new Array(14).fill(new Array(32).fill(0))
+    const { levels, values } = unpacked(written(matrixOfType(type, 66, 256), precision))
+    const zeros = new Array(14).fill(new Array(256).fill(0))
     expect(levels.length).toBe(80)
     expect(levels.slice(66)).toEqual(zeros)
     expect(values.slice(66).map((row) => row.map((value) => value + 0))).toEqual(zeros)
@@ -132,7 +134,7 @@ test("rows of several types have floats as scales, and each its values", () => {
     const matrix = stacked(types.map((type) => matrixOfType(type, 5, 256)))
     const found = written(matrix, precision)
     const { values, types: stored } = unpacked(found)
-    expect([found.attributes.zero, stored]).toEqual([zero, ["float", "float"]])
+    expect([found.attributes.zero, stored]).toEqual([zero, ["floats", "floats"]])
     for (let row = 0; row < 10; row++)
       expect(asFloats(values[row]!)).toEqual(asFloats(valuesOf(matrix, row)))
   }
@@ -215,6 +217,7 @@ const cases = [
   { type: "F32", precision: "int4", rows: 48, columns: 96 },
   { type: "Q5_K", precision: "int8", rows: 35, columns: 512 },
   { type: "Q5_K", precision: "auto", rows: 35, columns: 512 },
+  { type: "Q5_K", precision: "auto", rows: 20, columns: 2304 },
   { type: "Q5_0", precision: "auto", rows: 40, columns: 96 },
   { type: "Q8_0", precision: "int8", rows: 100, columns: 512 },
   { type: "Q4_1", precision: "int8", rows: 33, columns: 64 },

@@ -25,13 +25,13 @@ export interface PanelFormat {
   readonly scales: ScaleKind
 }
 
-/** The levels of a type that these bits keep as they are: 8 bits those of 5. */
-export const keptLevels = (
+/** The levels of a type that are kept as they are; 8 bits keep those of types of 5. */
+const keptLevels = (
   type: GgmlType,
   { bits, codes }: Pick<PanelFormat, "bits" | "codes">,
 ): Levels | undefined => (bits === 4 ? levelsOf(type, 4, codes) : levelsOf(type, 5))
 
-const isShifted = (type: GgmlType, bits: LevelBits, codes: Int8Array | undefined): boolean =>
+const needsShift = (type: GgmlType, bits: LevelBits, codes: Int8Array | undefined): boolean =>
   bits === 4
     ? needsShifts(type, codes)
     : type.levels?.hasMinimums === true && type.levels.codes === undefined
@@ -58,7 +58,7 @@ const codesOf = (types: readonly GgmlType[]): Int8Array | undefined => {
 export const panelFormat = (types: readonly GgmlType[], bits: LevelBits): PanelFormat => {
   const codes = bits === 4 ? codesOf(types) : undefined
   const [first] = types
-  const shifted = types.map((type) => isShifted(type, bits, codes))
+  const shifted = types.map((type) => needsShift(type, bits, codes))
   const scales = first ? scalesOf(first, bits, codes) : "floats"
   // the shift of a row that would need none, among others, may be beyond halves
   const areAlike =

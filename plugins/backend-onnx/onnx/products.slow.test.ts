@@ -18,15 +18,27 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 type Activation = Building["config"]["activation"]
 
 /** A part of a model that has nothing but a graph and an activation. */
-const building = (graph: GraphBuilder, activation: Activation) =>
-  ({ graph, config: { activation }, precision: "auto" }) as Building
+const building = (
+  graph: GraphBuilder,
+  activation: Activation,
+  precision: Building["precision"] = "auto",
+) => ({ graph, config: { activation }, precision }) as Building
 
 /** The graph's operators of a gated unit of matrices of these types. */
-const operatorsOf = (types: readonly [string, string], kernels: boolean) => {
-  const graph = new GraphBuilder(new WeightStore(folder, `${types}-${kernels}.bin`), "cpu", kernels)
+const operatorsOf = (
+  types: readonly [string, string],
+  kernels: boolean,
+  precision?: Building["precision"],
+) => {
+  const file = `${types}-${kernels}-${precision}.bin`
+  const graph = new GraphBuilder(new WeightStore(folder, file), "cpu", kernels)
   const nodes = vi.spyOn(graph, "nodeWith")
   const [gate, up] = types.map((type) => matrixOfType(type, 16, 32))
-  const unit = gatedProducts(building(graph, "silu"), [gate!, up!], ({ rows }) => `x${rows}`)
+  const unit = gatedProducts(
+    building(graph, "silu", precision),
+    [gate!, up!],
+    ({ rows }) => `x${rows}`,
+  )
   const value = unit.value()
   graph.store.close()
   expect(nodes.mock.calls.at(-1)![2]).toEqual([value])
@@ -36,6 +48,9 @@ const operatorsOf = (types: readonly [string, string], kernels: boolean) => {
 test("only one product of both, in a graph with native kernels, goes to the native operator", () => {
   expect(operatorsOf(["Q4_0", "Q4_0"], true)).toEqual(["GatedUnit"])
   expect(operatorsOf(["IQ4_NL", "IQ4_NL"], true)).toEqual(["GatedUnit"])
+  expect(operatorsOf(["Q4_0", "Q8_0"], true, "int4")).toEqual(["GatedUnit"])
+  expect(operatorsOf(["Q4_0", "IQ4_NL"], true, "int4")).toEqual(["QuickGelu", "Mul"])
+  expect(operatorsOf(["Q4_0", "IQ4_NL"], false, "int4")).toEqual(["Split", "QuickGelu", "Mul"])
   for (const other of ["Q8_0", "IQ4_NL", "Q5_0"])
     expect(operatorsOf(["Q4_0", other], true)).toEqual(["QuickGelu", "Mul"])
   expect(operatorsOf(["Q4_0", "Q4_0"], false)).toEqual(["Split", "QuickGelu", "Mul"])

@@ -4,13 +4,15 @@ import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { type OwnFormat, ownFormat, type Precision } from "./linear.ts"
 import { type ProductInput, productInput } from "./product-input.ts"
 
-/** Where neighbours begin that are kept alike; `own`: what `auto` comes to. */
+/** Where neighbours begin that are kept alike; `own`: what `auto` comes to. In 4 bits codes are apart. */
 export const groupStarts = (
   precision: Precision,
   own: () => readonly OwnFormat[],
 ): readonly number[] => {
-  if (precision !== "auto") return [0]
-  const kept = own()
+  if (precision !== "auto" && precision !== "int4") return [0]
+  const kept = own().map((format) =>
+    precision === "auto" || format instanceof Int8Array ? format : precision,
+  )
   return [...kept.keys()].filter((index) => index === 0 || kept[index] !== kept[index - 1])
 }
 

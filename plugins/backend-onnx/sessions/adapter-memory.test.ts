@@ -17,8 +17,13 @@ import { openDecoder } from "./open-decoder.ts"
 const root = mkdtempSync(join(tmpdir(), "rakit-adapter-memory-"))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-/** As in files whose levels differ by tensor: neighbours in 8 bits beside ones in 4. */
+/** As in files whose levels differ by tensor: neighbours in 8 or 5 bits beside ones in 4. */
 const inEightBits = /blk\.0\.attn_v|blk\.1\.(attn_q|ffn_up)/
+const inFiveBits = /blk\.0\.(attn_k|ffn_up)/
+const typeFor = (name: string): string => {
+  if (inEightBits.test(name)) return "Q8_0"
+  return inFiveBits.test(name) ? "Q5_0" : "Q4_0"
+}
 const mixed = join(root, "mixed.gguf")
 const { metadata, tensors } = tinyLlama(3)
 writeFileSync(
@@ -27,7 +32,7 @@ writeFileSync(
     metadata,
     tensors: tensors.map((tensor) => {
       if (tensor.dimensions.length < 2) return tensor
-      const type = inEightBits.test(tensor.name) ? "Q8_0" : "Q4_0"
+      const type = typeFor(tensor.name)
       const values = new Float32Array(tensor.bytes.buffer as ArrayBuffer)
       return { ...tensor, type: ggmlTypeNamed(type).id, bytes: encodeAs(type, values) }
     }),

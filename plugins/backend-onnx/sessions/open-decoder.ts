@@ -3,6 +3,7 @@ import { isKnownArchitecture } from "../architectures/folder-config.ts"
 import { openModelSource, readModelHeader } from "../architectures/model-source.ts"
 import { templateStyle } from "../chat-format/template-style.ts"
 import { cachedFolder, digestOf } from "../onnx/graph-cache.ts"
+import { hasKernels } from "../onnx/kernels.ts"
 import { ownBits, type Precision } from "../onnx/linear.ts"
 import { chatTokenizerVersion, writeChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import { folderLanguage } from "../tokenizer/folder-language.ts"
@@ -127,7 +128,7 @@ export const settledPrecision = (path: string, precision: Precision): Precision 
   if (exportIn(path, precision)) return "int8"
   const types = readModelHeader(path).matrixTypes
   if (types.length && types.every((type) => ownBits(type, false) === 4)) return "int4"
-  return types.some((type) => ownBits(type, true) < 8) ? "auto" : "int8"
+  return types.some((type) => ownBits(type, hasKernels()) < 8) ? "auto" : "int8"
 }
 
 /**

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { GraphBuilder } from "../onnx/graph-builder.ts"
 import { linear } from "../onnx/linear.ts"
+import { type ScaleKind, scaleKinds } from "../onnx/panel-format.ts"
 import { WeightStore } from "../onnx/weight-store.ts"
 import { halfAt } from "../weights/float16.ts"
 import type { Matrix } from "../weights/matrix.ts"
@@ -40,9 +41,9 @@ export const writtenPanels = (
     equal(data.length, bytes)
     return data
   }
-  const kind = (["float", "float16", "steps"] as const)[scale_kind]!
+  const kind = scaleKinds[scale_kind]!
   const parts = shifts ? 2 : 1
-  const bytes = { float: 64 * blocks, float16: 32 * blocks, steps: 20 * parts * blocks }[kind]
+  const bytes = { floats: 64, halves: 32, steps: 20 * parts }[kind] * blocks
   const numbers = (line: number, part: number) =>
     numbersOf(kind, constant(line, bytes), part, parts)
   return {
@@ -59,14 +60,14 @@ type Written = ReturnType<typeof writtenPanels>
 
 /** Numbers `[panels, blocks, 16]`; of steps those of scales (part 0) or of shifts (1). */
 const numbersOf = (
-  kind: "float" | "float16" | "steps",
+  kind: ScaleKind,
   data: Buffer,
   part: number,
   parts: number,
 ): readonly number[] => {
-  if (kind === "float")
+  if (kind === "floats")
     return Array.from({ length: data.length / 4 }, (_, i) => data.readFloatLE(4 * i))
-  if (kind === "float16")
+  if (kind === "halves")
     return Array.from({ length: data.length / 2 }, (_, i) => halfAt(data, 2 * i))
   return Array.from({ length: data.length / (1.25 * parts) }, (_, i) => {
     const record = Math.floor(i / 128) * 160 * parts

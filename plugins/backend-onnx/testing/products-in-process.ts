@@ -26,7 +26,9 @@ const cases = [
   { type: "Q4_K", precision: "auto", rows: 35, columns: 512 },
   { type: "IQ4_NL", precision: "auto", rows: 40, columns: 160 },
   { type: "IQ4_XS", precision: "auto", rows: 64, columns: 256 },
-  { type: "Q5_K", precision: "auto", rows: 35, columns: 256 },
+  { type: "Q5_0", precision: "auto", rows: 33, columns: 96 },
+  { type: "Q5_K", precision: "auto", rows: 20, columns: 2304 },
+  { type: "Q5_K", precision: "int8", rows: 35, columns: 256 },
   { type: "Q4_0", precision: "int4", rows: 100, columns: 512 },
   { type: "Q4_1", precision: "int4", rows: 64, columns: 256 },
   { type: "Q8_0", precision: "int8", rows: 33, columns: 96 },
@@ -39,7 +41,8 @@ let worst = 0
 for (const { type, precision, rows, columns } of cases) {
   const matrix = matrixOfType(type, rows, columns)
   const weights = Array.from({ length: rows }, (_, row) => valuesOf(matrix, row))
-  const files = { graph: `${type}.onnx`, weights: `${type}.bin` }
+  const name = `${type}-${precision}`
+  const files = { graph: `${name}.onnx`, weights: `${name}.bin` }
   writeGraph(folder, files, (graph) => {
     graph.input("x", "float", ["B", "S", columns])
     graph.output("y", linear(graph, "x", matrix, precision), "float", ["B", "S", rows])

@@ -3,17 +3,16 @@ import { encodeAs, ggmlTypeNamed } from "./ggml-encode.ts"
 
 /** Where blocks of types that nothing here encodes have halves. */
 const halvesIn: Readonly<Record<string, readonly (readonly [at: number, bits: number])[]>> = {
-  ...{
-    Q4_K: [
-      [0, 0x1c12],
-      [2, 0x2034],
-    ],
-    Q5_K: [
-      [0, 0x1812],
-      [2, 0x2034],
-    ],
-  },
-  ...{ IQ4_NL: [[0, 0x0a12]], IQ4_XS: [[0, 0x0112]] },
+  Q4_K: [
+    [0, 0x1c12],
+    [2, 0x2034],
+  ],
+  Q5_K: [
+    [0, 0x1812],
+    [2, 0x2034],
+  ],
+  IQ4_NL: [[0, 0x0a12]],
+  IQ4_XS: [[0, 0x0112]],
 }
 
 /** Blocks of a row: halves as scale and minimum, and any bits as levels and their own scales. */

@@ -13,9 +13,9 @@ export interface Affine {
 export interface Levels {
   /** Bits of a level. */
   readonly bits: 4 | 5
-  /** Where there are none, 2^(bits - 1) stands for 0, or the code that is 0. */
+  /** Where there are none, a minimum is what follows from the scale: 0 with codes, else that of a level 2^(bits - 1) for 0. */
   readonly hasMinimums: boolean
-  /** What levels stand for where it is not themselves: value = scale * codes[level] + minimum. */
+  /** What levels stand for where it is not themselves: value = scale * codes[level]. One array for all types that share it. */
   readonly codes?: Int8Array
   /** Writes the levels of the group of 32 values with this number, and returns what they mean. */
   readonly read: (bytes: Uint8Array, group: number, into: Uint8Array) => Affine
@@ -38,6 +38,7 @@ export interface GgmlType {
   decode(bytes: Uint8Array, into: Float32Array): void
   /** The type is known by name and size, but can't be decoded. */
   readonly unreadable?: true
+  /** Absent: values are not whole numbers of which 32 share a scale. */
   readonly levels?: Levels
 }
 

@@ -37,25 +37,23 @@ inline __m256 floats_of(const Steps& steps, size_t first) {
 
 inline Lanes lanes_of(const Steps& steps) { return {floats_of(steps, 0), floats_of(steps, kLanes)}; }
 
-inline Lanes load(const Weights& weights, const void* scales, size_t block) {
+// The scales of a panel's block, or its shifts.
+inline Lanes load(const Weights& weights, size_t block, bool of_shifts) {
+  if (weights.scale_kind == Scales::kSteps) return lanes_of(weights.steps(block, of_shifts));
+  const void* numbers = of_shifts ? weights.shifts : weights.scales;
   const size_t at = block * kPanel;
-  if (weights.kind == Scales::kHalves) {
-    const auto* halves = static_cast<const uint16_t*>(scales) + at;
+  if (weights.scale_kind == Scales::kHalves) {
+    const auto* halves = static_cast<const uint16_t*>(numbers) + at;
     return {floats_of(halves), floats_of(halves + kLanes)};
   }
-  const float* floats = static_cast<const float*>(scales) + at;
+  const float* floats = static_cast<const float*>(numbers) + at;
   return {_mm256_loadu_ps(floats), _mm256_loadu_ps(floats + 8)};
 }
-
-// The scales of a panel's block.
 inline Lanes load_scales(const Weights& weights, size_t block) {
-  if (weights.kind == Scales::kSteps) return lanes_of(weights.steps(block, false));
-  return load(weights, weights.scales, block);
+  return load(weights, block, false);
 }
-
 inline Lanes load_shifts(const Weights& weights, size_t block) {
-  if (weights.kind == Scales::kSteps) return lanes_of(weights.steps(block, true));
-  return load(weights, weights.shifts, block);
+  return load(weights, block, true);
 }
 
 inline __m256i load_bytes(const uint8_t* bytes) {
@@ -119,7 +117,8 @@ inline void load_levels(const uint8_t* block, __m256i codes, Fours (&w)[8]) {
 }
 
 // Adds the products of four columns. In 4 bits a sum is of 16 products of at most 15 times 127, 30,480
-// together, so it fits into 16 bits. In 8 bits only two of at most 128 times 127 do, 32,512.
+// together, so it fits into 16 bits. In 5 and 8 bits, and with codes, only two do: of at most 128 times
+// 127 each, 32,512.
 template <Levels Kind>
 inline __m256i plus_products(__m256i sum, __m256i levels, __m256i four) {
   if constexpr (Kind == Levels::kNibbles) {

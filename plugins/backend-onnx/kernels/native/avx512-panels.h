@@ -30,21 +30,20 @@ inline __m512 floats_of(const Steps& steps) {
   return _mm512_mul_ps(floats_of(steps.units), _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(counts)));
 }
 
-inline __m512 load(const Weights& weights, const void* scales, size_t block) {
+// The scales of a panel's block, or its shifts.
+inline __m512 load(const Weights& weights, size_t block, bool of_shifts) {
+  if (weights.scale_kind == Scales::kSteps) return floats_of(weights.steps(block, of_shifts));
+  const void* numbers = of_shifts ? weights.shifts : weights.scales;
   const size_t at = block * kPanel;
-  if (weights.kind == Scales::kHalves) return floats_of(static_cast<const uint16_t*>(scales) + at);
-  return _mm512_loadu_ps(static_cast<const float*>(scales) + at);
+  if (weights.scale_kind == Scales::kHalves)
+    return floats_of(static_cast<const uint16_t*>(numbers) + at);
+  return _mm512_loadu_ps(static_cast<const float*>(numbers) + at);
 }
-
-// The scales of a panel's block.
 inline __m512 load_scales(const Weights& weights, size_t block) {
-  if (weights.kind == Scales::kSteps) return floats_of(weights.steps(block, false));
-  return load(weights, weights.scales, block);
+  return load(weights, block, false);
 }
-
 inline __m512 load_shifts(const Weights& weights, size_t block) {
-  if (weights.kind == Scales::kSteps) return floats_of(weights.steps(block, true));
-  return load(weights, weights.shifts, block);
+  return load(weights, block, true);
 }
 
 // Into the second cache where there is AMX: the first of those processors waits for less at a time.

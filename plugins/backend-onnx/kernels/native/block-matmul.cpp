@@ -5,9 +5,10 @@
 // [B, .., R].
 // Outputs: the product and, where something is added, that sum, [.., K].
 // Attributes: K, N, bits, zero, and of the matrix in the file where its levels, scales, shifts and codes
-// begin, in lines of 64 bytes (absent: none), and the `kind` of its scales, see block-product.h (0 floats,
-// 1 halves, 2 steps: those of shifts stand beside those of scales); epsilon of the norm, and gate, the activation of GatedUnit that makes a row of K values of 2 K of x (absent:
-// none; rows are not normalized then), adapter_factor and adapter_index, which of the P products it is.
+// begin, in lines of 64 bytes (absent: none), and scale_kind, see block-product.h (0 floats, 1 halves, 2
+// steps: those of shifts stand beside those of scales); epsilon of the norm, and gate, the activation of
+// GatedUnit that makes a row of K values of 2 K of x (absent: none; rows are not normalized then),
+// adapter_factor and adapter_index, which of the P products it is.
 #include <algorithm>
 #include <mutex>
 
@@ -157,7 +158,7 @@ class BlockMatMul : public Operator {
     weights_.bits = static_cast<int>(attributes.integer("bits"));
     weights_.zero = static_cast<int>(attributes.integer("zero"));
     weights_.blocks = (weights_.columns + kBlock - 1) / kBlock;
-    weights_.kind = static_cast<Scales>(attributes.integer("scale_kind"));
+    weights_.scale_kind = static_cast<Scales>(attributes.integer("scale_kind"));
     levels_ = attributes.integer("levels");
     scales_ = attributes.integer("scales");
     shifts_ = attributes.integer("shifts");
@@ -236,14 +237,15 @@ class BlockMatMul : public Operator {
                   "BlockMatMul: a part of the matrix is beyond the file of weights");
       return file.as<const uint8_t>() + line * kLine;
     };
-    const bool is_steps = weights.kind == Scales::kSteps;
+    const bool is_steps = weights.scale_kind == Scales::kSteps;
     const bool is_signed = weights.bits == 8 || codes_;
-    call.expect(blocks > 0 && (weights.bits == 4 || ((weights.bits == 5 || weights.bits == 8) && !codes_)) &&
+    const bool has_bits = weights.bits == 4 || (!codes_ && (weights.bits == 5 || weights.bits == 8));
+    call.expect(blocks > 0 && has_bits &&
                     (is_signed ? weights.zero == 128 : weights.zero < 1 << weights.bits) &&
-                    weights.kind <= Scales::kSteps && !(is_steps && weights.blocks % kSuper),
+                    weights.scale_kind <= Scales::kSteps && !(is_steps && weights.blocks % kSuper),
                 "BlockMatMul: the matrix has another size or kind than the kernels know");
     if (!call.ok()) return weights;
-    const size_t number_bytes = weights.kind == Scales::kHalves ? sizeof(uint16_t) : sizeof(float);
+    const size_t number_bytes = weights.scale_kind == Scales::kHalves ? sizeof(uint16_t) : sizeof(float);
     const size_t scale_bytes = is_steps ? blocks / kSuper * Weights::record_bytes(shifts_ ? 2 : 1)
                                         : blocks * kPanel * number_bytes;
     weights.levels = at(levels_, blocks * block_bytes(weights.bits));

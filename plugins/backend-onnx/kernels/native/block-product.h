@@ -1,4 +1,4 @@
-// Products of rows of floats with a matrix that is kept in blocks of 32 levels of 4 or 8 bits.
+// Products of rows of floats with a matrix that is kept in blocks of 32 levels of 4, 5 or 8 bits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +40,7 @@ struct Weights {
   size_t outputs, columns, blocks;
   int bits;
   int zero;               // level that stands for 0, or code
-  Scales kind;
+  Scales scale_kind;
   const uint8_t* levels;
   const uint8_t* codes;   // [16], or null
   const void* scales;     // [panels, blocks, 16], or steps
