@@ -1,4 +1,4 @@
-import { type Affine, type GgmlType, levelsOf } from "../weights/ggml-types.ts"
+import { type Affine, type GgmlType, type Levels, levelsOf } from "../weights/ggml-types.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import { blockSize, notFinite } from "./int8-blocks.ts"
 
@@ -82,19 +82,17 @@ const quantizeFloats = (values: Float32Array, levels: Uint8Array): Affine => {
 const levels = new Uint8Array(blockSize)
 
 /**
- * Converts an encoded row, whose length is a multiple of 32, to levels of 4 bits, lossless for types
- * of 4 bits: `take` gets those of each block, of which value = scale * level + minimum, or, with
- * codes, scale * codes[level] + minimum; all rows must be of types with these. `decoded` is a scratch
- * buffer `[columns]`.
+ * Converts an encoded row, whose length is a multiple of 32, to levels: `own`, without loss, or where
+ * there are none of 4 bits. `take` gets those of each block, of which value = scale * level + minimum;
+ * `own` may have codes. `decoded` is a scratch buffer `[columns]`.
  */
 export const quantizeBlocks = (
   type: GgmlType,
   bytes: Uint8Array,
   decoded: Float32Array,
+  own: Levels | undefined,
   take: (block: number, levels: Uint8Array, scale: number, minimum: number) => void,
-  codes?: Int8Array,
 ): void => {
-  const own = levelsOf(type, 4, codes)
   if (!own) type.decode(bytes, decoded)
   for (let block = 0; block < decoded.length / blockSize; block++) {
     const { scale, minimum } =
@@ -112,7 +110,7 @@ export const quantizeRowTo4 = (
   decoded: Float32Array,
   row: Int4Row,
 ): void =>
-  quantizeBlocks(type, bytes, decoded, (block, found, scale, minimum) => {
+  quantizeBlocks(type, bytes, decoded, levelsOf(type, 4), (block, found, scale, minimum) => {
     row.scales[block] = scale
     row.shifts[block] = minimum + middle * scale
     for (let j = 0; j < blockSize / 2; j++)

@@ -1,11 +1,11 @@
-import { type GgmlType, type Levels, levelsOf } from "../weights/ggml-types.ts"
+import type { GgmlType } from "../weights/ggml-types.ts"
 import type { Matrix } from "../weights/matrix.ts"
-import { Damaged } from "../weights/model-file-error.ts"
 import { type AdapterInputs, productScale } from "./adapter-inputs.ts"
 import type { GraphBuilder, Value } from "./graph-builder.ts"
 import { quantizeBlocks } from "./int4-blocks.ts"
-import { blockSize, notFinite, quantizeRow } from "./int8-blocks.ts"
+import { blockSize, quantizeRow } from "./int8-blocks.ts"
 import {
+  keptLevels,
   type LevelBits,
   type PanelFormat,
   panelFormat,
@@ -31,59 +31,36 @@ type Quantize = (type: GgmlType, bytes: Uint8Array, row: PanelRow) => void
 
 /**
  * value = scale * level + shift, or scale * codes[level] + shift: a minimum that is a half in the file
- * stays one, which `minimum + 8 * scale` would not. Without shifts and codes, value = scale * (level - 8).
+ * stays one, which `minimum + 8 * scale` would not. Without shifts and codes, value = scale * (level -
+ * zero), as a minimum is -zero * scale then.
  */
-const toFourBits = (columns: number, { codes }: PanelFormat): Quantize => {
+const toLevels = (columns: number, format: PanelFormat): Quantize => {
   const decoded = new Float32Array(columns)
-  return (type, bytes, { levels, scales, shifts }) =>
-    quantizeBlocks(
-      type,
-      bytes,
-      decoded,
-      (block, found, scale, minimum) => {
-        levels.set(found, block * blockSize)
-        scales[block] = scale
-        shifts[block] = minimum
-      },
-      codes,
-    )
-}
-
-/** value = scale * level + shift */
-const readFiveBits = (
-  { read }: Levels,
-  bytes: Uint8Array,
-  { levels, scales, shifts }: PanelRow,
-): void => {
-  for (let block = 0; block < scales.length; block++) {
-    const found = levels.subarray(block * blockSize, (block + 1) * blockSize)
-    const { scale, minimum } = read(bytes, block, found)
-    if (!Number.isFinite(scale) || !Number.isFinite(minimum)) throw new Damaged(notFinite)
-    scales[block] = scale
-    shifts[block] = minimum
+  return (type, bytes, { levels, scales, shifts }) => {
+    const kept = keptLevels(type, format)
+    quantizeBlocks(type, bytes, decoded, kept, (block, found, scale, minimum) => {
+      levels.set(found, block * blockSize)
+      scales[block] = scale
+      shifts[block] = minimum
+    })
   }
 }
 
-/** Without shifts, value = scale * (level - 16). */
-const toFiveBits = (): Quantize => (type, bytes, row) =>
-  readFiveBits(levelsOf(type, 5)!, bytes, row)
-
-/** Lossless: levels of 5 bits, moved so that 128 stands for 0. */
-const fromFiveBits = (kept: Levels, bytes: Uint8Array, row: PanelRow): void => {
-  readFiveBits(kept, bytes, row)
-  const offset = 128 - (kept.hasMinimums ? 0 : 16)
-  for (let i = 0; i < row.levels.length; i++) row.levels[i]! += offset
-  if (!kept.hasMinimums) row.shifts.fill(0)
-}
-
 /** value = scale * (level - 128) + shift */
-const toEightBits = (columns: number): Quantize => {
+const toEightBits = (columns: number, format: PanelFormat): Quantize => {
   const decoded = new Float32Array(columns)
   const zeros = new Uint8Array(Math.ceil(columns / blockSize))
+  const keep = toLevels(columns, format)
   return (type, bytes, row) => {
-    const kept = levelsOf(type, 5)
-    if (kept) return fromFiveBits(kept, bytes, row)
     const { levels, scales, shifts } = row
+    const kept = keptLevels(type, format)
+    if (kept) {
+      keep(type, bytes, row)
+      const offset = 128 - (kept.hasMinimums ? 0 : 16)
+      for (let i = 0; i < levels.length; i++) levels[i]! += offset
+      if (!kept.hasMinimums) shifts.fill(0)
+      return
+    }
     quantizeRow(type, bytes, decoded, { q: levels, scales, zeros })
     for (let block = 0; block < zeros.length; block++)
       shifts[block] = (128 - zeros[block]!) * scales[block]!
@@ -129,8 +106,8 @@ const placeEightBits: Place = (from, at, into, start, within) => {
 }
 
 const formats = {
-  4: { quantizer: toFourBits, place: placeFourBits },
-  5: { quantizer: toFiveBits, place: placeFiveBits },
+  4: { quantizer: toLevels, place: placeFourBits },
+  5: { quantizer: toLevels, place: placeFiveBits },
   8: { quantizer: toEightBits, place: placeEightBits },
 }
 

@@ -26,15 +26,13 @@ export interface PanelFormat {
 }
 
 /** The levels of a type that are kept as they are; 8 bits keep those of types of 5. */
-const keptLevels = (
+export const keptLevels = (
   type: GgmlType,
   { bits, codes }: Pick<PanelFormat, "bits" | "codes">,
 ): Levels | undefined => (bits === 4 ? levelsOf(type, 4, codes) : levelsOf(type, 5))
 
 const needsShift = (type: GgmlType, bits: LevelBits, codes: Int8Array | undefined): boolean =>
-  bits === 4
-    ? needsShifts(type, codes)
-    : type.levels?.hasMinimums === true && type.levels.codes === undefined
+  bits === 4 ? needsShifts(type, codes) : type.levels?.hasMinimums === true
 
 /** The level, or the code, that stands for 0 before a shift. */
 export const zeroOf = ({ bits, codes, isShifted }: PanelFormat): number => {

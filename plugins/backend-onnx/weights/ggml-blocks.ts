@@ -1,4 +1,4 @@
-import type { GgmlType } from "./ggml-types.ts"
+import type { GgmlType, Levels } from "./ggml-types.ts"
 
 /** Decodes the block at byte `at` into the values from `out` on. */
 export type DecodeBlock = (bytes: Uint8Array, at: number, into: Float32Array, out: number) => void
@@ -15,6 +15,28 @@ export const blocksOf =
         decodeBlock(bytes, at, into, out)
     },
   })
+
+const scratch = new Uint8Array(32)
+
+/** Returns a type whose blocks are so many groups of 32 levels. */
+export const levelled = (
+  name: string,
+  blockBytes: number,
+  groups: number,
+  levels: Levels,
+): GgmlType => {
+  const { codes, read } = levels
+  const decode: DecodeBlock = (bytes, at, into, out) => {
+    for (let group = 0; group < groups; group++) {
+      const { scale, minimum } = read(bytes, (at / blockBytes) * groups + group, scratch)
+      for (let j = 0; j < 32; j++) {
+        const number = codes ? codes[scratch[j]!]! : scratch[j]!
+        into[out + 32 * group + j] = scale * number + minimum
+      }
+    }
+  }
+  return { ...blocksOf(32 * groups)(name, blockBytes, decode), levels }
+}
 
 /** Low nibbles of 16 bytes are the first half of 32 levels, high nibbles the second. */
 export const readNibbles = (bytes: Uint8Array, at: number, into: Uint8Array): void => {

@@ -1,33 +1,17 @@
 import { halfAt } from "./float16.ts"
-import { blocksOf, readNibbles } from "./ggml-blocks.ts"
-import type { GgmlType, Levels } from "./ggml-types.ts"
+import { levelled, readNibbles } from "./ggml-blocks.ts"
 
 /** What the levels 0 to 15 of IQ4_NL and IQ4_XS stand for (`kvalues_iq4nl` of ggml-common.h). */
 const codes = Int8Array.from([
   -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113,
 ])
 
-const scratch = new Uint8Array(32)
-
-/** Returns a type whose blocks have so many groups of 32 levels. */
-const coded = (
-  name: string,
-  blockBytes: number,
-  groups: number,
-  { read, units }: Pick<Levels, "read" | "units">,
-): GgmlType => ({
-  ...blocksOf(32 * groups)(name, blockBytes, (bytes, at, into, out) => {
-    for (let group = 0; group < groups; group++) {
-      const { scale } = read(bytes, (at / blockBytes) * groups + group, scratch)
-      for (let j = 0; j < 32; j++) into[out + 32 * group + j] = scale * codes[scratch[j]!]!
-    }
-  }),
-  levels: { bits: 4, hasMinimums: false, codes, read, ...(units && { units }) },
-})
+const coded = { bits: 4, hasMinimums: false, codes } as const
 
 const nonLinearBytes = 18
 
-const nonLinear = coded("IQ4_NL", nonLinearBytes, 1, {
+const nonLinear = levelled("IQ4_NL", nonLinearBytes, 1, {
+  ...coded,
   read: (bytes, group, into) => {
     const at = group * nonLinearBytes
     readNibbles(bytes, at + 2, into)
@@ -41,7 +25,8 @@ const extraSmallBytes = 136
  * A half, then for eight groups of 32 a scale of 6 bits: the two high ones in a word of 16 bits, the
  * four low ones in nibbles.
  */
-const extraSmall = coded("IQ4_XS", extraSmallBytes, 8, {
+const extraSmall = levelled("IQ4_XS", extraSmallBytes, 8, {
+  ...coded,
   read: (bytes, number, into) => {
     const at = Math.floor(number / 8) * extraSmallBytes
     const group = number % 8

@@ -1,5 +1,5 @@
 import { halfAt } from "./float16.ts"
-import { blocksOf, type DecodeBlock } from "./ggml-blocks.ts"
+import { blocksOf, levelled } from "./ggml-blocks.ts"
 import type { Affine, GgmlType } from "./ggml-types.ts"
 
 const superBlock = 256
@@ -71,10 +71,8 @@ const readFiveBits = (bytes: Uint8Array, at: number, group: number, into: Uint8A
   for (let j = 0; j < 32; j++) into[j]! |= ((bytes[at + j]! >> group) & 1) << 4
 }
 
-const scratch = new Uint8Array(32)
-
 /** Q4_K and Q5_K. */
-const levelled = (name: string, bits: 4 | 5): GgmlType => {
+const withSteps = (name: string, bits: 4 | 5): GgmlType => {
   const blockBytes = 16 + 32 * bits
   const readLevels = bits === 4 ? readPairs : readFiveBits
   const read = (bytes: Uint8Array, number: number, into: Uint8Array): Affine => {
@@ -86,16 +84,7 @@ const levelled = (name: string, bits: 4 | 5): GgmlType => {
     scale: halfAt(bytes, n * blockBytes),
     minimum: -halfAt(bytes, n * blockBytes + 2),
   })
-  const decode: DecodeBlock = (bytes, at, into, out) => {
-    for (let group = 0; group < 8; group++) {
-      const { scale, minimum } = read(bytes, (at / blockBytes) * 8 + group, scratch)
-      for (let j = 0; j < 32; j++) into[out + 32 * group + j] = scale * scratch[j]! + minimum
-    }
-  }
-  return {
-    ...superBlocks(name, blockBytes, decode),
-    levels: { bits, hasMinimums: true, read, units },
-  }
+  return levelled(name, blockBytes, 8, { bits, hasMinimums: true, read, units })
 }
 
 /**
@@ -116,4 +105,4 @@ const q6 = superBlocks("Q6_K", 210, (bytes, at, into, out) => {
   }
 })
 
-export const kQuants = { q2, q3, q4: levelled("Q4_K", 4), q5: levelled("Q5_K", 5), q6 }
+export const kQuants = { q2, q3, q4: withSteps("Q4_K", 4), q5: withSteps("Q5_K", 5), q6 }

@@ -1,5 +1,5 @@
 import { bfloatAt, halfAt } from "./float16.ts"
-import { blocksOf, type DecodeBlock, readNibbles } from "./ggml-blocks.ts"
+import { blocksOf, levelled, readNibbles } from "./ggml-blocks.ts"
 import { iq4 } from "./ggml-iq4.ts"
 import { kQuants } from "./ggml-k-quants.ts"
 
@@ -80,10 +80,8 @@ const readFiveBits = (bytes: Uint8Array, at: number, into: Uint8Array): void => 
   for (let j = 0; j < 32; j++) into[j]! |= ((bytes[at + (j >> 3)]! >> (j & 7)) & 1) << 4
 }
 
-const scratch = new Uint8Array(32)
-
 /** A half as scale, one as minimum where there are minimums, and the levels. */
-const levelled = (name: string, bits: 4 | 5, hasMinimums: boolean): GgmlType => {
+const withHalves = (name: string, bits: 4 | 5, hasMinimums: boolean): GgmlType => {
   const header = hasMinimums ? 4 : 2
   const blockBytes = header + 4 * bits
   const readLevels = bits === 4 ? readNibbles : readFiveBits
@@ -94,11 +92,7 @@ const levelled = (name: string, bits: 4 | 5, hasMinimums: boolean): GgmlType => 
     const scale = halfAt(bytes, at)
     return { scale, minimum: hasMinimums ? halfAt(bytes, at + 2) : -zero * scale }
   }
-  const decode: DecodeBlock = (bytes, at, into, out) => {
-    const { scale, minimum } = read(bytes, at / blockBytes, scratch)
-    for (let j = 0; j < 32; j++) into[out + j] = scale * scratch[j]! + minimum
-  }
-  return { ...blocksOf32(name, blockBytes, decode), levels: { bits, hasMinimums, read } }
+  return levelled(name, blockBytes, 1, { bits, hasMinimums, read })
 }
 
 const q8 = blocksOf32("Q8_0", 34, (bytes, at, into, out) => {
@@ -110,10 +104,10 @@ const q8 = blocksOf32("Q8_0", 34, (bytes, at, into, out) => {
 export const ggmlTypes: ReadonlyMap<number, GgmlType> = new Map([
   [0, f32],
   [1, scalar("F16", 2, halfAt)],
-  [2, levelled("Q4_0", 4, false)],
-  [3, levelled("Q4_1", 4, true)],
-  [6, levelled("Q5_0", 5, false)],
-  [7, levelled("Q5_1", 5, true)],
+  [2, withHalves("Q4_0", 4, false)],
+  [3, withHalves("Q4_1", 4, true)],
+  [6, withHalves("Q5_0", 5, false)],
+  [7, withHalves("Q5_1", 5, true)],
   [8, q8],
   [10, kQuants.q2],
   [11, kQuants.q3],
