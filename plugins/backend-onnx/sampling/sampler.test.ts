@@ -85,6 +85,8 @@ test("powers of two are close, and nothing below what counts", () => {
     fc.property(fc.double({ min: -64, max: 0, noNaN: true, minExcluded: true }), (x) => {
       expect(Math.abs(powerOfTwo(x) / 2 ** x - 1)).toBeLessThan(3e-6)
     }),
+    // farthest from a whole number
+    { examples: [[-0.4999999], [-0.5], [-63.4999999]] },
   )
   expect([
     powerOfTwo(0),
