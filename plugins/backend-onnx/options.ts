@@ -16,7 +16,7 @@ const precisionOf = <Name extends Precision>(
 const chatPrecision = precisionOf<Precision>(
   ["auto", "int8", "int8-channel", "int4", "fp32"],
   "auto",
-  "How weights are kept: as each matrix is in the file (4 bits for Q4_0, Q4_1, Q4_K, IQ4_NL and IQ4_XS, 5 for Q5_0, Q5_1 and Q5_K, 8 for all others; without native kernels IQ4 and Q5 take 8), all in 8 bits, in 4, or 32 for reference. int8-channel: in 8 bits with one scale for each output, for CPUs with VNNI or AMX: prompts and several answers at once are faster.",
+  "How weights are kept: as each matrix is in the file (4 bits for Q4_0, Q4_1, Q4_K, IQ4_NL and IQ4_XS, 5 for Q5_0, Q5_1 and Q5_K, 2, 3 and 6 for Q2_K, Q3_K and Q6_K, 8 for all others; without native kernels only Q4_0, Q4_1 and Q4_K take less than 8), all in 8 bits, in 4, or 32 for reference. int8-channel: in 8 bits with one scale for each output, for CPUs with VNNI or AMX: prompts and several answers at once are faster.",
 )
 
 const defaultInstruction =

@@ -1,3 +1,4 @@
+import { groupValues } from "../weights/ggml-blocks.ts"
 import { type Affine, type GgmlType, type Levels, levelsOf } from "../weights/ggml-types.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import { blockSize, notFinite } from "./int8-blocks.ts"
@@ -83,23 +84,25 @@ const levels = new Uint8Array(blockSize)
 
 /**
  * Converts an encoded row, whose length is a multiple of 32, to levels: `own`, without loss, or where
- * there are none of 4 bits. `take` gets those of each block, of which value = scale * level + minimum;
- * `own` may have codes. `decoded` is a scratch buffer `[columns]`.
+ * there are none of 4 bits. `take` gets those of each group (`groupValues`), of which value = scale *
+ * level + minimum; `own` may have codes. `decoded` is a scratch buffer `[columns]`.
  */
 export const quantizeBlocks = (
   type: GgmlType,
   bytes: Uint8Array,
   decoded: Float32Array,
   own: Levels | undefined,
-  take: (block: number, levels: Uint8Array, scale: number, minimum: number) => void,
+  take: (group: number, levels: Uint8Array, scale: number, minimum: number) => void,
 ): void => {
   if (!own) type.decode(bytes, decoded)
-  for (let block = 0; block < decoded.length / blockSize; block++) {
+  const values = own ? groupValues(own.bits) : blockSize
+  const found = levels.subarray(0, values)
+  for (let group = 0; group < decoded.length / values; group++) {
     const { scale, minimum } =
-      own?.read(bytes, block, levels) ??
-      quantizeFloats(decoded.subarray(block * blockSize, (block + 1) * blockSize), levels)
+      own?.read(bytes, group, found) ??
+      quantizeFloats(decoded.subarray(group * values, (group + 1) * values), found)
     if (!Number.isFinite(scale) || !Number.isFinite(minimum)) throw new Damaged(notFinite)
-    take(block, levels, scale, minimum)
+    take(group, found, scale, minimum)
   }
 }
 

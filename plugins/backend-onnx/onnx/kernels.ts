@@ -5,7 +5,7 @@ import "./runtime.ts"
  * Increment it whenever graphs for the kernels must be built again, and when the kernels' numbers
  * change: receipts name it within the graph's digest.
  */
-const layoutVersion = "14"
+const layoutVersion = "15"
 
 /**
  * The version of the native kernels' layout, where sessions of this process have these kernels:

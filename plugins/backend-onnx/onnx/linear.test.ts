@@ -17,10 +17,13 @@ const folder = mkdtempSync(join(tmpdir(), "rakit-linear-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const rows = 16
-const columns = 256
+const columns = 512
 
 test.each(
-  ["Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "F32"].flatMap((name) => [
+  [
+    ...["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "F32"],
+    ...["Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"],
+  ].flatMap((name) => [
     { name, kernels: false },
     { name, kernels: true },
   ]),

@@ -17,7 +17,7 @@ export type Precision = "auto" | "int8" | "int8-channel" | "int4" | "fp16" | "fp
 
 /**
  * The fewest bits that hold rows of this type without loss, or 8. `kernels`: whether the graph has
- * native kernels, which also have 5 bits, and codes in 4.
+ * native kernels, which also have 2, 3, 5 and 6 bits, and codes in 4.
  */
 export const ownBits = ({ levels }: GgmlType, kernels: boolean): LevelBits => {
   if (kernels) return levels?.bits ?? 8

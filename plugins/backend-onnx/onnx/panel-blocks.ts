@@ -1,3 +1,4 @@
+import { groupValues } from "../weights/ggml-blocks.ts"
 import type { GgmlType } from "../weights/ggml-types.ts"
 import type { Matrix } from "../weights/matrix.ts"
 import { type AdapterInputs, productScale } from "./adapter-inputs.ts"
@@ -22,7 +23,7 @@ import type { StoredWeights } from "./weight-store.ts"
 const wordLevels = 4
 const wordsPerRow = blockSize / wordLevels
 
-/** A row's levels, a scale and a shift for each block of 32. */
+/** A row's levels, a scale and a shift for each group. */
 interface PanelRow extends RowScales {
   readonly levels: Uint8Array
 }
@@ -38,10 +39,10 @@ const toLevels = (columns: number, format: PanelFormat): Quantize => {
   const decoded = new Float32Array(columns)
   return (type, bytes, { levels, scales, shifts }) => {
     const kept = keptLevels(type, format)
-    quantizeBlocks(type, bytes, decoded, kept, (block, found, scale, minimum) => {
-      levels.set(found, block * blockSize)
-      scales[block] = scale
-      shifts[block] = minimum
+    quantizeBlocks(type, bytes, decoded, kept, (group, found, scale, minimum) => {
+      levels.set(found, group * found.length)
+      scales[group] = scale
+      shifts[group] = minimum
     })
   }
 }
@@ -87,42 +88,73 @@ const placeFourBits: Place = (from, at, into, start, within) => {
 
 const lowNibbles = 0x0f0f0f0f
 
-/** Four bits, then for each word the fifth bits of its levels, of a row after another. */
-const placeFiveBits: Place = (from, at, into, start, within) => {
-  placeFourBits(from, at, into, start, within)
-  const fifths = start + (wordsPerRow / 2) * panelRows + (within >> 3)
-  const shift = wordLevels * (within & 7)
-  for (let word = 0; word < wordsPerRow; word++) {
-    const bits = (from[at + word]! >>> 4) & 0x01010101
-    const together = (bits | (bits >>> 7) | (bits >>> 14) | (bits >>> 21)) & 15
-    const to = fifths + 2 * word
-    into[to] = (into[to]! & ~(15 << shift)) | (together << shift)
+/**
+ * Two bits of each level, from bit `bit` on, written `plane` words into the block: a byte has those of
+ * four words, which are one after another.
+ */
+const placePairs =
+  (bit: number, plane: number): Place =>
+  (from, at, into, start, within) => {
+    const to = start + plane + within
+    for (let half = 0; half < 2; half++) {
+      let pairs = 0
+      for (let word = 0; word < 4; word++)
+        pairs |= ((from[at + 4 * half + word]! >>> bit) & lowPairs) << (2 * word)
+      into[to + half * panelRows] = pairs
+    }
   }
-}
+
+const lowPairs = 0x03030303
+
+/** One bit of each level: for each word the four of a row, after those of the row before. */
+const placeOnes =
+  (bit: number, plane: number): Place =>
+  (from, at, into, start, within) => {
+    const ones = start + plane + (within >> 3)
+    const shift = wordLevels * (within & 7)
+    for (let word = 0; word < wordsPerRow; word++) {
+      const bits = (from[at + word]! >>> bit) & 0x01010101
+      const together = (bits | (bits >>> 7) | (bits >>> 14) | (bits >>> 21)) & 15
+      const to = ones + 2 * word
+      into[to] = (into[to]! & ~(15 << shift)) | (together << shift)
+    }
+  }
+
+const placeBoth =
+  (first: Place, second: Place): Place =>
+  (...place) => {
+    first(...place)
+    second(...place)
+  }
 
 const placeEightBits: Place = (from, at, into, start, within) => {
   const to = start + within
   for (let word = 0; word < wordsPerRow; word++) into[to + word * panelRows] = from[at + word]!
 }
 
+const bytesOf = (bits: LevelBits): number => (panelRows * blockSize * bits) / 8
+const wordsOf = (bits: LevelBits): number => bytesOf(bits) / wordLevels
+
 const formats = {
+  2: { quantizer: toLevels, place: placePairs(0, 0) },
+  3: { quantizer: toLevels, place: placeBoth(placePairs(0, 0), placeOnes(2, wordsOf(2))) },
   4: { quantizer: toLevels, place: placeFourBits },
-  5: { quantizer: toLevels, place: placeFiveBits },
+  5: { quantizer: toLevels, place: placeBoth(placeFourBits, placeOnes(4, wordsOf(4))) },
+  6: { quantizer: toLevels, place: placeBoth(placeFourBits, placePairs(4, wordsOf(4))) },
   8: { quantizer: toEightBits, place: placeEightBits },
 }
-
-const bytesOf = (bits: LevelBits): number => (panelRows * blockSize * bits) / 8
 
 /** Packs a batch of rows into panels; what `scales` takes is part of them. */
 const packer = (columns: number, format: PanelFormat, scales: ScaleWriter) => {
   const { quantizer, place } = formats[format.bits]
   const blocks = Math.ceil(columns / blockSize)
-  const blockWords = bytesOf(format.bits) / wordLevels
+  const blockWords = wordsOf(format.bits)
+  const blockGroups = blockSize / groupValues(format.bits)
   const words = new Uint32Array((batchRows / panelRows) * blocks * blockWords)
   const row = {
     levels: new Uint8Array(blocks * blockSize),
-    scales: new Float32Array(blocks),
-    shifts: new Float32Array(blocks),
+    scales: new Float32Array(blocks * blockGroups),
+    shifts: new Float32Array(blocks * blockGroups),
   }
   const rowWords = new Uint32Array(row.levels.buffer)
   const quantize = quantizer(columns, format)
@@ -130,7 +162,7 @@ const packer = (columns: number, format: PanelFormat, scales: ScaleWriter) => {
     quantize(type, bytes, row)
     const first = Math.floor(index / panelRows) * blocks
     const within = index % panelRows
-    scales.set(first, within, row, type, bytes)
+    scales.set(first * blockGroups, within, row, type, bytes)
     for (let block = 0; block < blocks; block++)
       place(rowWords, block * wordsPerRow, words, (first + block) * blockWords, within)
   }
@@ -162,18 +194,19 @@ const writePanels = (
   const { rows, columns } = matrix
   const format = panelFormat(typesIn(matrix), bits)
   const blocks = Math.ceil(columns / blockSize)
-  const panelBlocks = Math.ceil(rows / panelRows) * blocks
-  const levels = graph.store.reserve(panelBlocks * bytesOf(bits))
-  const scales = scaleWriter(graph, format, panelBlocks, (batchRows / panelRows) * blocks)
+  const groups = blocks * (blockSize / groupValues(bits))
+  const panels = Math.ceil(rows / panelRows)
+  const levels = graph.store.reserve(panels * blocks * bytesOf(bits))
+  const scales = scaleWriter(graph, format, panels * groups, (batchRows / panelRows) * groups)
   const batch = packer(columns, format, scales)
   inBatches(matrix, (first, count) => {
     if (count % panelRows) batch.clear()
     for (let i = 0; i < count; i++) batch.set(i, matrix.typeOf(first + i), matrix.row(first + i))
-    const from = (first / panelRows) * blocks
-    const filled = Math.ceil(count / panelRows) * blocks
-    const words = batch.words.subarray(0, (filled * bytesOf(bits)) / wordLevels)
-    graph.store.write(levels, from * bytesOf(bits), words)
-    scales.write(from, filled)
+    const from = first / panelRows
+    const filled = Math.ceil(count / panelRows)
+    const words = batch.words.subarray(0, filled * blocks * wordsOf(bits))
+    graph.store.write(levels, from * blocks * bytesOf(bits), words)
+    scales.write(from * groups, filled * groups)
   })
   return {
     ...{ N: rows, K: columns, bits, zero: zeroOf(format) },

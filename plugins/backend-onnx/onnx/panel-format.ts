@@ -1,18 +1,19 @@
+import { groupValues } from "../weights/ggml-blocks.ts"
 import { type GgmlType, type Levels, levelsOf } from "../weights/ggml-types.ts"
 import { needsShifts } from "./int4-blocks.ts"
-import { blockSize } from "./int8-blocks.ts"
+import { needsZeros } from "./int8-blocks.ts"
 
-/** Bits of a level; only types of 5 bits are kept in 5. */
-export type LevelBits = 4 | 5 | 8
+/** Bits of a level; only types of 2, 3, 5 or 6 bits are kept in so many. */
+export type LevelBits = Levels["bits"] | 8
 
 /** Rows whose levels lie together: the outputs that the native kernel computes at once. */
 export const panelRows = 16
-/** Blocks that share the unit of a scale in steps. */
-export const superBlocks = 8
+/** Values of a row that share the unit of a scale in steps. */
+export const unitValues = 256
 
 /**
  * How scales and shifts are kept: as floats, as halves, or in steps, as whole numbers of 8 bits times
- * a half that `superBlocks` share. In the order of the kernels' numbers (block-product.h).
+ * a half that `unitValues` share. In the order of the kernels' numbers (block-product.h).
  */
 export const scaleKinds = ["floats", "halves", "steps"] as const
 export type ScaleKind = (typeof scaleKinds)[number]
@@ -29,10 +30,13 @@ export interface PanelFormat {
 export const keptLevels = (
   type: GgmlType,
   { bits, codes }: Pick<PanelFormat, "bits" | "codes">,
-): Levels | undefined => (bits === 4 ? levelsOf(type, 4, codes) : levelsOf(type, 5))
+): Levels | undefined => levelsOf(type, bits === 8 ? 5 : bits, codes)
 
-const needsShift = (type: GgmlType, bits: LevelBits, codes: Int8Array | undefined): boolean =>
-  bits === 4 ? needsShifts(type, codes) : type.levels?.hasMinimums === true
+const needsShift = (type: GgmlType, bits: LevelBits, codes: Int8Array | undefined): boolean => {
+  if (bits === 4) return needsShifts(type, codes)
+  const kept = keptLevels(type, { bits, codes })
+  return kept ? kept.hasMinimums : needsZeros(type)
+}
 
 /** The level, or the code, that stands for 0 before a shift. */
 export const zeroOf = ({ bits, codes, isShifted }: PanelFormat): number => {
@@ -64,12 +68,9 @@ export const panelFormat = (types: readonly GgmlType[], bits: LevelBits): PanelF
   return { bits, codes, isShifted: shifted.includes(true), scales: areAlike ? scales : "floats" }
 }
 
-const scaleBytes: Readonly<Record<ScaleKind, number>> = {
-  floats: 4,
-  halves: 2,
-  steps: 1 + 2 / superBlocks,
+/** Bytes in memory of a weight: its level, its share of its group's scale and shift. */
+export const panelBytesPerWeight = ({ bits, isShifted, scales }: PanelFormat): number => {
+  const group = groupValues(bits)
+  const bytes = { floats: 4, halves: 2, steps: 1 + (2 * group) / unitValues }[scales]
+  return bits / 8 + ((isShifted ? 2 : 1) * bytes) / group
 }
-
-/** Bytes in memory of a weight: its level, its share of its block's scale and shift. */
-export const panelBytesPerWeight = ({ bits, isShifted, scales }: PanelFormat): number =>
-  bits / 8 + ((isShifted ? 2 : 1) * scaleBytes[scales]) / blockSize

@@ -3,9 +3,10 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { GraphBuilder } from "../onnx/graph-builder.ts"
 import { linear } from "../onnx/linear.ts"
-import { type ScaleKind, scaleKinds } from "../onnx/panel-format.ts"
+import { scaleKinds } from "../onnx/panel-format.ts"
 import { WeightStore } from "../onnx/weight-store.ts"
 import { halfAt } from "../weights/float16.ts"
+import { groupValues } from "../weights/ggml-blocks.ts"
 import type { Matrix } from "../weights/matrix.ts"
 
 /** What the graph of a product has: attributes and constants. */
@@ -36,6 +37,7 @@ export const writtenPanels = (
     number
   >
   const blocks = Math.ceil(attributes.N / 16) * Math.ceil(attributes.K / 32)
+  const groups = (blocks * 32) / groupValues(attributes.bits)
   const constant = (line: number, bytes: number) => {
     const data = stored.subarray(64 * line, 64 * line + bytes)
     equal(data.length, bytes)
@@ -43,9 +45,13 @@ export const writtenPanels = (
   }
   const kind = scaleKinds[scale_kind]!
   const parts = shifts ? 2 : 1
-  const bytes = { floats: 64, halves: 32, steps: 20 * parts }[kind] * blocks
+  const superGroups = 256 / groupValues(attributes.bits)
+  const recordBytes = parts * (32 + 16 * superGroups)
+  const bytes = { floats: 64, halves: 32, steps: recordBytes / superGroups }[kind] * groups
   const numbers = (line: number, part: number) =>
-    numbersOf(kind, constant(line, bytes), part, parts)
+    kind === "steps"
+      ? stepsOf(constant(line, bytes), part, parts, superGroups)
+      : numbersOf(kind, constant(line, bytes))
   return {
     attributes,
     q: constant(levels, blocks * 64 * attributes.bits),
@@ -58,22 +64,26 @@ export const writtenPanels = (
 
 type Written = ReturnType<typeof writtenPanels>
 
-/** Numbers `[panels, blocks, 16]`; of steps those of scales (part 0) or of shifts (1). */
-const numbersOf = (
-  kind: ScaleKind,
+/** Numbers `[panels, groups, 16]`. */
+const numbersOf = (kind: "floats" | "halves", data: Buffer): readonly number[] =>
+  kind === "floats"
+    ? Array.from({ length: data.length / 4 }, (_, i) => data.readFloatLE(4 * i))
+    : Array.from({ length: data.length / 2 }, (_, i) => halfAt(data, 2 * i))
+
+/** Such numbers of steps, those of scales (part 0) or of shifts (1). */
+const stepsOf = (
   data: Buffer,
   part: number,
   parts: number,
+  superGroups: number,
 ): readonly number[] => {
-  if (kind === "floats")
-    return Array.from({ length: data.length / 4 }, (_, i) => data.readFloatLE(4 * i))
-  if (kind === "halves")
-    return Array.from({ length: data.length / 2 }, (_, i) => halfAt(data, 2 * i))
-  return Array.from({ length: data.length / (1.25 * parts) }, (_, i) => {
-    const record = Math.floor(i / 128) * 160 * parts
-    const [block, n] = [Math.floor(i / 16) % 8, i % 16]
+  const recordBytes = parts * (32 + 16 * superGroups)
+  const length = (data.length / recordBytes) * superGroups * 16
+  return Array.from({ length }, (_, i) => {
+    const record = Math.floor(i / (16 * superGroups)) * recordBytes
+    const [group, n] = [Math.floor(i / 16) % superGroups, i % 16]
     const unit = halfAt(data, record + 32 * part + 2 * n)
-    return unit * data.readInt8(record + 32 * parts + 16 * (block * parts + part) + n)
+    return unit * data.readInt8(record + 32 * parts + 16 * (group * parts + part) + n)
   })
 }
 
@@ -91,20 +101,31 @@ export const unpacked = ({
   for (const [i, byte] of q.entries()) {
     const block = Math.floor(i / (64 * bits))
     const p = i % (64 * bits)
-    const row = levels[16 * Math.floor(block / blocks) + ((p & 63) >> 2)]!
-    const column = 32 * (block % blocks) + 4 * (p >> 6) + (p & 3)
-    const n = 16 * Math.floor(block / blocks)
+    const [n, k] = [16 * Math.floor(block / blocks), 32 * (block % blocks)]
+    const row = levels[n + ((p & 63) >> 2)]!
+    const column = k + 4 * (p >> 6) + (p & 3)
     if (bits === 8) row[column] = byte
-    else if (p < 256) [row[column], row[column + 16]] = [byte & 15, byte >> 4]
-    // the fifth bits of the same column of two rows
+    else if (bits > 3 && p < 256) [row[column], row[column + 16]] = [byte & 15, byte >> 4]
+    else if (bits === 6 || p < 128) {
+      // two bits of four columns of a row
+      const pair = bits === 6 ? p - 256 : p
+      for (let quarter = 0; quarter < 4; quarter++) {
+        const at = k + 16 * (pair >> 6) + 4 * quarter + (p & 3)
+        const two = (byte >> (2 * quarter)) & 3
+        row[at] = bits === 6 ? row[at]! | (two << 4) : two
+      }
+    }
+    // the highest bits of the same column of two rows
     else
       for (let bit = 0; bit < 8; bit++) {
-        const at = 8 * (p - 256) + bit
-        const k = 32 * (block % blocks) + 4 * (at >> 6) + (at & 3)
-        levels[n + ((at & 63) >> 2)]![k]! |= ((byte >> bit) & 1) << 4
+        const at = 8 * (p - 64 * (bits - 1)) + bit
+        levels[n + ((at & 63) >> 2)]![k + 4 * (at >> 6) + (at & 3)]! |=
+          ((byte >> bit) & 1) << (bits - 1)
       }
   }
-  const at = (n: number, k: number) => ((n >> 4) * blocks + (k >> 5)) * 16 + (n & 15)
+  const inGroup = groupValues(bits)
+  const at = (n: number, k: number) =>
+    ((n >> 4) * blocks * (32 / inGroup) + Math.floor(k / inGroup)) * 16 + (n & 15)
   const values = levels.map((row, n) =>
     row.map((level, k) => {
       const number = (codes?.[level] ?? level) - zero

@@ -8,7 +8,7 @@ import { kernelsName, kernelsVersion } from "../onnx/kernels.ts"
 import { linear } from "../onnx/linear.ts"
 import { openSession } from "../onnx/onnx-session.ts"
 import { Tensor } from "../onnx/runtime.ts"
-import { inputRows, matrixOfType, valuesOf, worstOf } from "./products.ts"
+import { inputBlock, inputRows, matrixOfType, valuesOf, worstOf } from "./products.ts"
 
 export interface ProductsReport {
   readonly name?: string
@@ -29,6 +29,11 @@ const cases = [
   { type: "Q5_0", precision: "auto", rows: 33, columns: 96 },
   { type: "Q5_K", precision: "auto", rows: 20, columns: 2304 },
   { type: "Q5_K", precision: "int8", rows: 35, columns: 256 },
+  { type: "Q2_K", precision: "auto", rows: 20, columns: 2304 },
+  { type: "Q3_K", precision: "auto", rows: 20, columns: 2304 },
+  { type: "Q3_K", precision: "auto", rows: 70, columns: 512 },
+  { type: "Q6_K", precision: "auto", rows: 20, columns: 2304 },
+  { type: "Q6_K", precision: "auto", rows: 35, columns: 512 },
   { type: "Q4_0", precision: "int4", rows: 100, columns: 512 },
   { type: "Q4_1", precision: "int4", rows: 64, columns: 256 },
   { type: "Q8_0", precision: "int8", rows: 33, columns: 96 },
@@ -41,7 +46,8 @@ let worst = 0
 for (const { type, precision, rows, columns } of cases) {
   const matrix = matrixOfType(type, rows, columns)
   const weights = Array.from({ length: rows }, (_, row) => valuesOf(matrix, row))
-  const name = `${type}-${precision}`
+  const name = `${type}-${precision}-${rows}`
+  const block = inputBlock(matrix.typeOf(0).levels?.bits ?? 8)
   const files = { graph: `${name}.onnx`, weights: `${name}.bin` }
   writeGraph(folder, files, (graph) => {
     graph.input("x", "float", ["B", "S", columns])
@@ -57,7 +63,10 @@ for (const { type, precision, rows, columns } of cases) {
   const products = y!.data as Float32Array
   digest.update(new Uint8Array(products.buffer, products.byteOffset, products.byteLength))
   for (const [n, row] of inputs.entries())
-    worst = Math.max(worst, worstOf(row, weights, products.subarray(n * rows, (n + 1) * rows)))
+    worst = Math.max(
+      worst,
+      worstOf(row, weights, products.subarray(n * rows, (n + 1) * rows), block),
+    )
   await session.release()
 }
 const [name, version] = [kernelsName(), kernelsVersion()]

@@ -1,8 +1,15 @@
+import { groupValues } from "../weights/ggml-blocks.ts"
 import type { Matrix } from "../weights/matrix.ts"
 import { encodeAs, ggmlTypeNamed } from "./ggml-encode.ts"
 
 /** Where blocks of types that nothing here encodes have halves. */
 const halvesIn: Readonly<Record<string, readonly (readonly [at: number, bits: number])[]>> = {
+  Q2_K: [
+    [80, 0x1c12],
+    [82, 0x2034],
+  ],
+  Q3_K: [[108, 0x1812]],
+  Q6_K: [[208, 0x0612]],
   Q4_K: [
     [0, 0x1c12],
     [2, 0x2034],
@@ -61,15 +68,19 @@ export const inputRows = (count: number, columns: number): readonly Float32Array
     ),
   )
 
-/** By how much products are off, over what rounding the inputs to 8 bits in blocks of 32 may make. */
+/** Values of a row of inputs that share a scale, by the bits of the matrix's levels. */
+export const inputBlock = (bits: number): number => (groupValues(bits) === 16 ? 128 : 32)
+
+/** By how much products are off, over what rounding the inputs to 8 bits in such blocks may make. */
 export const worstOf = (
   x: Float32Array,
   weights: readonly (readonly number[])[],
   product: ArrayLike<number>,
+  block: number,
 ): number => {
   const off = Float64Array.from(x, (_, i) => {
-    const from = i - (i % 32)
-    return Math.max(...x.subarray(from, from + 32).map(Math.abs)) / 254
+    const from = i - (i % block)
+    return Math.max(...x.subarray(from, from + block).map(Math.abs)) / 254
   })
   const excess = weights.map((row, output) => {
     let [exact, most] = [0, 1e-12]

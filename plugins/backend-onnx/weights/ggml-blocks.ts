@@ -18,24 +18,29 @@ export const blocksOf =
 
 const scratch = new Uint8Array(32)
 
-/** Returns a type whose blocks are so many groups of 32 levels. */
+/** Values that share a scale, where levels have so many bits; `has_sub_blocks` in block-product.h. */
+export const groupValues = (bits: number): 16 | 32 =>
+  bits === 2 || bits === 3 || bits === 6 ? 16 : 32
+
+/** Returns a type whose blocks are so many groups of levels. */
 export const levelled = (
   name: string,
   blockBytes: number,
   groups: number,
   levels: Levels,
 ): GgmlType => {
-  const { codes, read } = levels
+  const { bits, codes, read } = levels
+  const values = groupValues(bits)
   const decode: DecodeBlock = (bytes, at, into, out) => {
     for (let group = 0; group < groups; group++) {
       const { scale, minimum } = read(bytes, (at / blockBytes) * groups + group, scratch)
-      for (let j = 0; j < 32; j++) {
+      for (let j = 0; j < values; j++) {
         const number = codes ? codes[scratch[j]!]! : scratch[j]!
-        into[out + 32 * group + j] = scale * number + minimum
+        into[out + values * group + j] = scale * number + minimum
       }
     }
   }
-  return { ...blocksOf(32 * groups)(name, blockBytes, decode), levels }
+  return { ...blocksOf(values * groups)(name, blockBytes, decode), levels }
 }
 
 /** Low nibbles of 16 bytes are the first half of 32 levels, high nibbles the second. */

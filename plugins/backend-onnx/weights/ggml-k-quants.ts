@@ -1,45 +1,62 @@
 import { halfAt } from "./float16.ts"
-import { blocksOf, levelled } from "./ggml-blocks.ts"
+import { levelled } from "./ggml-blocks.ts"
 import type { Affine, GgmlType } from "./ggml-types.ts"
 
-const superBlock = 256
+/** Q2_K, Q3_K and Q6_K: blocks of 16 groups of 16 values. */
+const sixteenGroups = 16
 
-const superBlocks = blocksOf(superBlock)
+/** Q2_K and Q3_K: two bits of a group's values, each in a quarter of a byte that four groups share. */
+const readQuarters = (bytes: Uint8Array, at: number, group: number, into: Uint8Array): void => {
+  const quarters = at + 32 * (group >> 3) + 16 * (group & 1)
+  const shift = 2 * ((group >> 1) & 3)
+  for (let j = 0; j < 16; j++) into[j] = (bytes[quarters + j]! >> shift) & 3
+}
 
-/** Q2_K and Q3_K: the byte with the two bits of value `i`, and where in it they are. */
-const quarterAt = (i: number): number => 32 * (i >> 7) + (i & 31)
-const quarterShift = (i: number): number => 2 * ((i >> 5) & 3)
+const q2Bytes = 84
 
-/**
- * Two halves of 128 values, each four groups of 32 in quarters of the same 32 bytes; for 16 values
- * multiples of two halves, in the nibbles of a byte.
- */
-const q2 = superBlocks("Q2_K", 84, (bytes, at, into, out) => {
-  const [scale, minimum] = [halfAt(bytes, at + 80), halfAt(bytes, at + 82)]
-  for (let i = 0; i < superBlock; i++) {
-    const factors = bytes[at + (i >> 4)]!
-    const level = (bytes[at + 16 + quarterAt(i)]! >> quarterShift(i)) & 3
-    into[out + i] = scale * (factors & 15) * level - minimum * (factors >> 4)
-  }
+/** 16 bytes whose nibbles are the multiples of two halves, then the levels, then these halves. */
+const q2 = levelled("Q2_K", q2Bytes, sixteenGroups, {
+  bits: 2,
+  hasMinimums: true,
+  read: (bytes, number, into) => {
+    const at = Math.floor(number / sixteenGroups) * q2Bytes
+    const group = number % sixteenGroups
+    readQuarters(bytes, at + 16, group, into)
+    const factors = bytes[at + group]!
+    return {
+      scale: halfAt(bytes, at + 80) * (factors & 15),
+      minimum: -halfAt(bytes, at + 82) * (factors >> 4),
+    }
+  },
+  units: (bytes, n) => ({
+    scale: halfAt(bytes, n * q2Bytes + 80),
+    minimum: -halfAt(bytes, n * q2Bytes + 82),
+  }),
 })
 
+const q3Bytes = 110
+
 /**
- * As Q2_K, with the third bits in 32 bytes, one bit for each group: where it is 0 the level is less
- * by 4. The 16 scales have their four low bits in the nibbles of eight bytes, their two high bits in
- * the quarters of four.
+ * As Q2_K, with the third bits in 32 bytes before, one bit for each 32 values, and 4 for 0. The 16
+ * scales have their four low bits in the nibbles of eight bytes, their two high bits in the quarters of
+ * four.
  */
-const q3 = superBlocks("Q3_K", 110, (bytes, at, into, out) => {
-  const scale = halfAt(bytes, at + 108)
-  for (let group = 0; group < 16; group++) {
+const q3 = levelled("Q3_K", q3Bytes, sixteenGroups, {
+  bits: 3,
+  hasMinimums: false,
+  read: (bytes, number, into) => {
+    const at = Math.floor(number / sixteenGroups) * q3Bytes
+    const group = number % sixteenGroups
+    readQuarters(bytes, at + 32, group, into)
+    const thirds = at + 16 * (group & 1)
+    for (let j = 0; j < 16; j++) into[j]! |= ((bytes[thirds + j]! >> (group >> 1)) & 1) << 2
     const low = (bytes[at + 96 + (group & 7)]! >> (4 * (group >> 3))) & 15
     const high = (bytes[at + 104 + (group & 3)]! >> (2 * (group >> 2))) & 3
-    const factor = scale * ((low | (high << 4)) - 32)
-    for (let i = 16 * group; i < 16 * group + 16; i++) {
-      const level = (bytes[at + 32 + quarterAt(i)]! >> quarterShift(i)) & 3
-      const third = (bytes[at + (i & 31)]! >> (i >> 5)) & 1
-      into[out + i] = factor * (level - (third ? 0 : 4))
-    }
-  }
+    const scale = halfAt(bytes, at + 108) * ((low | (high << 4)) - 32)
+    return { scale, minimum: -4 * scale }
+  },
+  // negative, so that a level less 4 (-4 to 3) times its scale's steps (-31 to 32) fits into 8 bits
+  units: (bytes, n) => ({ scale: -halfAt(bytes, n * q3Bytes + 108), minimum: 0 }),
 })
 
 /**
@@ -87,22 +104,31 @@ const withSteps = (name: string, bits: 4 | 5): GgmlType => {
   return levelled(name, blockBytes, 8, { bits, hasMinimums: true, read, units })
 }
 
+const q6Bytes = 210
+
 /**
- * Two halves of 128 values, each four groups of 32: four low bits of a value in nibbles, two high
- * bits in quarters of bytes, a signed scale for 16 values.
+ * Two halves of 128 values, each four times 32: four low bits of a value in nibbles, two high bits in
+ * quarters of bytes, a signed scale for 16 values; 32 for 0.
  */
-const q6 = superBlocks("Q6_K", 210, (bytes, at, into, out) => {
-  const scale = halfAt(bytes, at + 208)
-  for (let i = 0; i < superBlock; i++) {
-    const half = i >> 7
-    const group = (i >> 5) & 3
-    const j = i & 31
-    const nibbles = bytes[at + 64 * half + 32 * (group & 1) + j]!
-    const low = group < 2 ? nibbles & 15 : nibbles >> 4
-    const high = (bytes[at + 128 + 32 * half + j]! >> (2 * group)) & 3
-    const signed = (bytes[at + 192 + (i >> 4)]! << 24) >> 24
-    into[out + i] = scale * signed * ((low | (high << 4)) - 32)
-  }
+const q6 = levelled("Q6_K", q6Bytes, sixteenGroups, {
+  bits: 6,
+  hasMinimums: false,
+  read: (bytes, number, into) => {
+    const at = Math.floor(number / sixteenGroups) * q6Bytes
+    const group = number % sixteenGroups
+    const quarter = (group >> 1) & 3
+    const own = at + 16 * (group & 1)
+    const nibbles = own + 64 * (group >> 3) + 32 * (quarter & 1)
+    const highs = own + 128 + 32 * (group >> 3)
+    for (let j = 0; j < 16; j++) {
+      const low = (bytes[nibbles + j]! >> (4 * (quarter >> 1))) & 15
+      into[j] = low | (((bytes[highs + j]! >> (2 * quarter)) & 3) << 4)
+    }
+    const signed = (bytes[at + 192 + group]! << 24) >> 24
+    const scale = halfAt(bytes, at + 208) * signed
+    return { scale, minimum: -32 * scale }
+  },
+  units: (bytes, n) => ({ scale: halfAt(bytes, n * q6Bytes + 208), minimum: 0 }),
 })
 
 export const kQuants = { q2, q3, q4: withSteps("Q4_K", 4), q5: withSteps("Q5_K", 5), q6 }

@@ -9,19 +9,19 @@ export interface Affine {
   readonly minimum: number
 }
 
-/** Whole numbers of a few bits, of which 32 share a scale and a minimum. */
+/** Whole numbers of a few bits, groups of which share a scale and a minimum. */
 export interface Levels {
   /** Bits of a level. */
-  readonly bits: 4 | 5
+  readonly bits: 2 | 3 | 4 | 5 | 6
   /** Where there are none, a minimum is what follows from the scale: 0 with codes, else that of a level 2^(bits - 1) for 0. */
   readonly hasMinimums: boolean
   /** What levels stand for where it is not themselves: value = scale * codes[level]. One array for all types that share it. */
   readonly codes?: Int8Array
-  /** Writes the levels of the group of 32 values with this number, and returns what they mean. */
+  /** Writes the levels of the group (`groupValues`) with this number, and returns what they mean. */
   readonly read: (bytes: Uint8Array, group: number, into: Uint8Array) => Affine
   /**
-   * The halves that scales and minimums of the groups 8 n to 8 n + 7 are whole multiples of, each in
-   * 8 signed bits. Absent: scales and minimums are halves themselves.
+   * The halves that scales and minimums of the values 256 n to 256 n + 255 are whole multiples of, each
+   * in 8 signed bits. Absent: scales and minimums are halves themselves.
    */
   readonly units?: (bytes: Uint8Array, n: number) => Affine
 }
@@ -38,7 +38,7 @@ export interface GgmlType {
   decode(bytes: Uint8Array, into: Float32Array): void
   /** The type is known by name and size, but can't be decoded. */
   readonly unreadable?: true
-  /** Absent: values are not whole numbers of which 32 share a scale. */
+  /** Absent: values are not whole numbers that share scales, or of more than 6 bits. */
   readonly levels?: Levels
 }
 

@@ -1,8 +1,10 @@
 // Groups of 16 rows by the tiles of AMX (Intel Architecture Instruction Set Extensions Programming
 // Reference, TDPBSSD), few rows by AVX-512, with the same numbers.
 #include <algorithm>
+#include <type_traits>
 
-#include "avx512-panels.h"
+#include "amx-blocks.h"
+#include "amx-spans.h"
 
 namespace rakit {
 namespace {
@@ -10,181 +12,59 @@ namespace {
 // Unpacking a panel for tiles takes as long as multiplying 16 rows by it.
 constexpr size_t kLeastForTiles = 2 * kGroup;
 // Panels that take turns with a group of rows, so that it is read from the second cache once for all
-// of them; and how many of their blocks, which have to stay in the caches for all groups.
+// of them.
 constexpr size_t kTogether = 4;
-constexpr size_t kUnpackedBlocks = 64;
-
-// The blocks `first` to `first + count` of a panel.
-struct Blocks {
-  size_t panel, first, count;
-};
-
-// Blocks of a panel: levels less `zero`, 512 bytes as a tile takes them, rows of 4 columns of 16 outputs;
-// scales and shifts as floats, so that they are converted once for all groups of rows.
-struct alignas(64) Unpacked {
-  int8_t levels[kUnpackedBlocks][kPanel * kBlock];
-  float scales[kUnpackedBlocks][kPanel], shifts[kUnpackedBlocks][kPanel];
-};
 
 template <Levels Kind>
-void unpack(const Weights& weights, const Blocks& blocks, Unpacked& to) {
-  constexpr size_t bytes = block_bytes(Kind);
-  const size_t start = blocks.panel * weights.blocks + blocks.first;
-  const uint8_t* from = weights.levels + start * bytes;
-  const __m512i zero = _mm512_set1_epi8(static_cast<char>(weights.zero));
-  const __m512i codes = load_codes(weights);
-  for (size_t b = 0; b < blocks.count; b++) {
-    __m512i levels[8];
-    read_ahead(from, bytes);
-    load_levels<Kind>(from, codes, levels);
-    for (int g = 0; g < 8; g++)
-      _mm512_store_si512(to.levels[b] + 64 * g, _mm512_sub_epi8(levels[g], zero));
-    _mm512_store_ps(to.scales[b], load_scales(weights, start + b));
-    if (weights.shifts) _mm512_store_ps(to.shifts[b], load_shifts(weights, start + b));
-    from += bytes;
-  }
-}
-
-// Tiles 0 to 3: sums of 16 rows and 16 outputs; 4 and 5: rows; 6 and 7: levels.
-struct alignas(64) TileConfig {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 32, 32, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 8, 8};
-};
-
-// The numbers of tiles are part of the instructions.
-#define RAKIT_MULTIPLY_TILES(sum, x_tile, levels_tile, x, levels) \
-  do {                                                            \
-    _tile_zero(sum);                                              \
-    _tile_loadd(x_tile, x, kBlock);                               \
-    _tile_loadd(levels_tile, levels, 64);                         \
-    _tile_dpbssd(sum, x_tile, levels_tile);                       \
-  } while (0)
-
-struct Block {
-  __m512 scale;
-  const float* row_scales;
-};
-
-inline void add_block(__m512 (&total)[16], const int32_t* sums, const Block& block) {
-#pragma GCC unroll 16
-  for (int r = 0; r < 16; r++)
-    total[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums + 16 * r)),
-                               _mm512_mul_ps(block.scale, _mm512_set1_ps(block.row_scales[r])),
-                               total[r]);
-}
-
-inline void add_shifts(__m512 (&total)[16], __m512 shift, const float* row_sums) {
-#pragma GCC unroll 16
-  for (int r = 0; r < 16; r++)
-    total[r] = _mm512_fmadd_ps(shift, _mm512_set1_ps(row_sums[r]), total[r]);
-}
-
-// Adds the products of blocks to the outputs of a full group of rows, which the first block sets. An
-// instruction that stores a tile waits for all before it, and what is loaded after it waits for it,
-// so four are stored at a time, and the tiles of the next four are multiplied while these are scaled.
-template <bool Shifted>
-void multiply_tiles(const Product& product, size_t group, const Blocks& blocks,
-                    const Unpacked& unpacked) {
-  const auto& [weights, rows, out] = product;
-  const size_t start = (group * weights.blocks + blocks.first) * kGroup;
-  const int8_t* x = rows.levels + start * kBlock;
-  const float* scales = rows.scales + start;
-  const float* sums = Shifted ? rows.sums + start : nullptr;
-  float* to = out + group * kGroup * weights.outputs + blocks.panel * kPanel;
-  const __mmask16 lanes = lanes_of(weights, blocks.panel);
-  alignas(64) int32_t made[4][256];
-  __m512 total[16];
-#pragma GCC unroll 16
-  for (int r = 0; r < 16; r++) {
-    float* row = to + r * weights.outputs;
-    total[r] = blocks.first ? _mm512_maskz_loadu_ps(lanes, row) : _mm512_setzero_ps();
-    __builtin_prefetch(row, 1);
-  }
-  const auto x_of = [&](size_t b) { return x + b * kGroup * kBlock; };
-  const auto levels_of = [&](size_t b) { return unpacked.levels[b]; };
-  const auto add = [&](size_t b, const int32_t* block) __attribute__((always_inline)) {
-    add_block(total, block, {_mm512_load_ps(unpacked.scales[b]), scales + b * kGroup});
-    if (Shifted) add_shifts(total, _mm512_load_ps(unpacked.shifts[b]), sums + b * kGroup);
-  };
-  const size_t fours = blocks.count / 4 * 4;
-  if (fours) {
-    RAKIT_MULTIPLY_TILES(0, 4, 6, x_of(0), levels_of(0));
-    RAKIT_MULTIPLY_TILES(1, 5, 7, x_of(1), levels_of(1));
-    RAKIT_MULTIPLY_TILES(2, 4, 6, x_of(2), levels_of(2));
-    RAKIT_MULTIPLY_TILES(3, 5, 7, x_of(3), levels_of(3));
-  }
-  for (size_t b = 0; b < fours; b += 4) {
-    _tile_stored(0, made[0], 64);
-    _tile_stored(1, made[1], 64);
-    _tile_stored(2, made[2], 64);
-    _tile_stored(3, made[3], 64);
-    const bool is_last = b + 4 == fours;
-    if (!is_last) RAKIT_MULTIPLY_TILES(0, 4, 6, x_of(b + 4), levels_of(b + 4));
-    add(b, made[0]);
-    if (!is_last) RAKIT_MULTIPLY_TILES(1, 5, 7, x_of(b + 5), levels_of(b + 5));
-    add(b + 1, made[1]);
-    if (!is_last) RAKIT_MULTIPLY_TILES(2, 4, 6, x_of(b + 6), levels_of(b + 6));
-    add(b + 2, made[2]);
-    if (!is_last) RAKIT_MULTIPLY_TILES(3, 5, 7, x_of(b + 7), levels_of(b + 7));
-    add(b + 3, made[3]);
-  }
-  const size_t left = blocks.count - fours;
-  if (left > 0) RAKIT_MULTIPLY_TILES(0, 4, 6, x_of(fours), levels_of(fours));
-  if (left > 1) RAKIT_MULTIPLY_TILES(1, 5, 7, x_of(fours + 1), levels_of(fours + 1));
-  if (left > 2) RAKIT_MULTIPLY_TILES(2, 4, 6, x_of(fours + 2), levels_of(fours + 2));
-  if (left > 0) _tile_stored(0, made[0], 64);
-  if (left > 1) _tile_stored(1, made[1], 64);
-  if (left > 2) _tile_stored(2, made[2], 64);
-  for (size_t b = 0; b < left; b++) add(fours + b, made[b]);
-#pragma GCC unroll 16
-  for (int r = 0; r < 16; r++)
-    _mm512_mask_storeu_ps(to + r * weights.outputs, lanes, total[r]);
-}
-#undef RAKIT_MULTIPLY_TILES
+using UnpackedOf = std::conditional_t<has_sub_blocks(Kind), UnpackedSpans, Unpacked>;
 
 // The panels `from` to `to`, `kTogether` at most.
-template <Levels Kind>
-void multiply_together(const Product& product, size_t from, size_t to, Unpacked* unpacked) {
+template <Levels Kind, bool Shifted>
+void multiply_together(const Product& product, size_t from, size_t to, UnpackedOf<Kind>* unpacked) {
   const auto& weights = product.weights;
   const size_t full = product.rows.count / kGroup;
-  const auto run = weights.shifts ? multiply_tiles<true> : multiply_tiles<false>;
   for (size_t first = 0; first < weights.blocks; first += kUnpackedBlocks) {
     const size_t count = std::min(kUnpackedBlocks, weights.blocks - first);
     for (size_t panel = from; panel < to; panel++)
       unpack<Kind>(weights, {panel, first, count}, unpacked[panel - from]);
     for (size_t group = 0; group < full; group++)
       for (size_t panel = from; panel < to; panel++)
-        run(product, group, {panel, first, count}, unpacked[panel - from]);
+        multiply_tiles<Kind, Shifted>(product, group, {panel, first, count},
+                                      unpacked[panel - from]);
   }
   if (product.rows.count % kGroup)
     for (size_t panel = from; panel < to; panel++) multiply_group<Kind>(product, panel, full);
 }
 
 template <Levels Kind>
-void multiply_levels(const Product& product, size_t from, size_t to, Unpacked* unpacked) {
+void multiply_levels(const Product& product, size_t from, size_t to, void* scratch) {
   if (product.rows.count < kLeastForTiles) return multiply_panels<Kind>(product, from, to);
   // other libraries set tiles up anew where they find others
-  alignas(64) static const TileConfig config;
+  alignas(64) static const TileConfig config(has_sub_blocks(Kind) ? 2 : 1);
   _tile_loadconfig(&config);
+  const auto run = product.weights.shifts ? multiply_together<Kind, true>
+                                          : multiply_together<Kind, false>;
   for (size_t panel = from; panel < to; panel += kTogether)
-    multiply_together<Kind>(product, panel, std::min(panel + kTogether, to), unpacked);
+    run(product, panel, std::min(panel + kTogether, to),
+        static_cast<UnpackedOf<Kind>*>(scratch));
   _tile_release();
 }
 
 void multiply(const Product& product, size_t from, size_t to, void* scratch) {
-  auto* unpacked = static_cast<Unpacked*>(scratch);
   switch (product.weights.levels_kind()) {
-    case Levels::kBytes: return multiply_levels<Levels::kBytes>(product, from, to, unpacked);
-    case Levels::kFives: return multiply_levels<Levels::kFives>(product, from, to, unpacked);
-    case Levels::kNibbles: return multiply_levels<Levels::kNibbles>(product, from, to, unpacked);
-    case Levels::kCodes: return multiply_levels<Levels::kCodes>(product, from, to, unpacked);
+    case Levels::kTwos: return multiply_levels<Levels::kTwos>(product, from, to, scratch);
+    case Levels::kThrees: return multiply_levels<Levels::kThrees>(product, from, to, scratch);
+    case Levels::kNibbles: return multiply_levels<Levels::kNibbles>(product, from, to, scratch);
+    case Levels::kFives: return multiply_levels<Levels::kFives>(product, from, to, scratch);
+    case Levels::kSixes: return multiply_levels<Levels::kSixes>(product, from, to, scratch);
+    case Levels::kBytes: return multiply_levels<Levels::kBytes>(product, from, to, scratch);
+    case Levels::kCodes: return multiply_levels<Levels::kCodes>(product, from, to, scratch);
   }
 }
 
 }  // namespace
 
 const Kernels kAmx{kLaneKernels, "amx", quantize_row, multiply,
-                   kTogether * sizeof(Unpacked), kTogether};
+                   kTogether * std::max(sizeof(Unpacked), sizeof(UnpackedSpans)), kTogether};
 
 }  // namespace rakit

@@ -1,221 +1,23 @@
-// A panel of 16 outputs in the lanes of two registers, by the products of bytes of AVX2
-// (VPMADDUBSW), whose sums of two stay within 16 bits here.
-#include <immintrin.h>
-
-#include <algorithm>
-#include <cstring>
-
-#include "processor.h"
-
-namespace rakit {
-constexpr size_t kLanes = 8;
-namespace {
-inline __m256 floats_of(const uint16_t* halves) {
-  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));
-}
-inline void write_halves(__m256 values, uint16_t* to) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_cvtps_ph(values, 0));
-}
-}  // namespace
-}  // namespace rakit
-
-#include "lane-kernels.h"
+// Rows of any kind of levels by AVX2.
+#include "avx2-spans.h"
 
 namespace rakit {
 namespace {
 
-struct Lanes {
-  __m256 low, high;
-};
-
-inline __m256 floats_of(const Steps& steps, size_t first) {
-  int64_t eight;
-  memcpy(&eight, steps.counts + first, sizeof eight);
-  const __m256i counts = _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(eight));
-  return _mm256_mul_ps(floats_of(steps.units + first), _mm256_cvtepi32_ps(counts));
-}
-
-inline Lanes lanes_of(const Steps& steps) { return {floats_of(steps, 0), floats_of(steps, kLanes)}; }
-
-// The scales of a panel's block, or its shifts.
-inline Lanes load(const Weights& weights, size_t block, bool of_shifts) {
-  if (weights.scale_kind == Scales::kSteps) return lanes_of(weights.steps(block, of_shifts));
-  const void* numbers = of_shifts ? weights.shifts : weights.scales;
-  const size_t at = block * kPanel;
-  if (weights.scale_kind == Scales::kHalves) {
-    const auto* halves = static_cast<const uint16_t*>(numbers) + at;
-    return {floats_of(halves), floats_of(halves + kLanes)};
-  }
-  const float* floats = static_cast<const float*>(numbers) + at;
-  return {_mm256_loadu_ps(floats), _mm256_loadu_ps(floats + 8)};
-}
-inline Lanes load_scales(const Weights& weights, size_t block) {
-  return load(weights, block, false);
-}
-inline Lanes load_shifts(const Weights& weights, size_t block) {
-  return load(weights, block, true);
-}
-
-inline __m256i load_bytes(const uint8_t* bytes) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
-}
-
-inline __m256i broadcast(const int8_t* four) {
-  int32_t value;
-  memcpy(&value, four, 4);
-  return _mm256_set1_epi32(value);
-}
-
-// Changes nothing, but the compiler can't know that. Without it GCC adds the products of all columns as
-// a tree at the end, and keeps them in memory until then.
-inline void finish(__m256i& sum) { asm("" : "+x"(sum)); }
-
-// The codes for each half of a register, as signed numbers; zeros where there are none.
-inline __m256i load_codes(const Weights& weights) {
-  if (!weights.codes) return _mm256_setzero_si256();
-  const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(weights.codes));
-  return _mm256_xor_si256(_mm256_broadcastsi128_si256(codes),
-                          _mm256_set1_epi8(static_cast<char>(128)));
-}
-
-// The levels of four columns for the two halves of a panel.
-typedef __m256i Fours[2];
-
-// A byte of 16 for each of 32 bits that is 1.
-inline __m256i sixteens(const uint8_t* bits) {
-  int32_t four;
-  memcpy(&four, bits, sizeof four);
-  const __m256i spread = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
-                                            0x0303030303030303);
-  const __m256i own = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
-  const __m256i bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(four), spread);
-  const __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, own), own);
-  return _mm256_and_si256(is_set, _mm256_set1_epi8(16));
-}
-
-// The levels of the columns 4 g to 4 g + 3 of a block, those of 8 bits and codes as signed numbers.
-template <Levels Kind>
-inline void load_levels(const uint8_t* block, __m256i codes, Fours (&w)[8]) {
-  const __m256i low = _mm256_set1_epi8(15), zero = _mm256_set1_epi8(static_cast<char>(128));
-#pragma GCC unroll 16
-  for (int i = 0; i < (Kind == Levels::kBytes ? 16 : 8); i++) {
-    const __m256i bytes = load_bytes(block + 32 * i);
-    if constexpr (Kind == Levels::kBytes) {
-      w[i / 2][i % 2] = _mm256_xor_si256(bytes, zero);
-    } else {
-      w[i / 2][i % 2] = _mm256_and_si256(bytes, low);
-      w[i / 2 + 4][i % 2] = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low);
-    }
-  }
-  if constexpr (Kind == Levels::kCodes)
-    for (auto& four : w)
-      for (auto& half : four) half = _mm256_shuffle_epi8(codes, half);
-  if constexpr (Kind == Levels::kFives)
-    for (int i = 0; i < 16; i++)
-      w[i / 2][i % 2] = _mm256_or_si256(
-          w[i / 2][i % 2], sixteens(block + block_bytes(Levels::kNibbles) + 4 * i));
-}
-
-// Adds the products of four columns. In 4 bits a sum is of 16 products of at most 15 times 127, 30,480
-// together, so it fits into 16 bits. In 5 and 8 bits, and with codes, only two do: of at most 128 times
-// 127 each, 32,512.
-template <Levels Kind>
-inline __m256i plus_products(__m256i sum, __m256i levels, __m256i four) {
-  if constexpr (Kind == Levels::kNibbles) {
-    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(levels, four));
-  } else if constexpr (Kind == Levels::kFives) {
-    const __m256i products = _mm256_maddubs_epi16(levels, four);
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(products, _mm256_set1_epi16(1)));
-  } else {
-    const __m256i products =
-        _mm256_maddubs_epi16(_mm256_abs_epi8(levels), _mm256_sign_epi8(four, levels));
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(products, _mm256_set1_epi16(1)));
-  }
-  finish(sum);
-  return sum;
-}
-
-// The sums of a block's products for `Count` rows, the first of them at `at`.
 template <Levels Kind, int Count>
-inline void sum_block(const uint8_t* block, __m256i codes, const Rows& rows, size_t at,
-                      __m256i (&sums)[Count][2]) {
-  Fours w[8];
-  load_levels<Kind>(block, codes, w);
-  const int8_t* x = rows.levels + at * kBlock;
-  for (auto& row_sums : sums) row_sums[0] = row_sums[1] = _mm256_setzero_si256();
-#pragma GCC unroll 8
-  for (int g = 0; g < 8; g++)
-#pragma GCC unroll 8
-    for (int r = 0; r < Count; r++) {
-      const __m256i four = broadcast(x + r * kBlock + 4 * g);
-      sums[r][0] = plus_products<Kind>(sums[r][0], w[g][0], four);
-      sums[r][1] = plus_products<Kind>(sums[r][1], w[g][1], four);
-    }
-  if constexpr (Kind == Levels::kBytes || Kind == Levels::kCodes) return;
-  for (int r = 0; r < Count; r++)
-    for (auto& sum : sums[r]) {
-      if constexpr (Kind == Levels::kNibbles) sum = _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
-      sum = _mm256_add_epi32(sum, _mm256_set1_epi32(rows.starts[at + r]));
-    }
-}
-
-inline Lanes plus_scaled(const Lanes& total, const __m256i (&sums)[2], const Lanes& scale,
-                         float row_scale) {
-  const __m256 factor = _mm256_set1_ps(row_scale);
-  return {_mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[0]), _mm256_mul_ps(scale.low, factor), total.low),
-          _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[1]), _mm256_mul_ps(scale.high, factor),
-                          total.high)};
-}
-
-inline Lanes plus_shifted(const Lanes& total, const Lanes& shift, float row_sum) {
-  const __m256 sum = _mm256_set1_ps(row_sum);
-  return {_mm256_fmadd_ps(shift.low, sum, total.low),
-          _mm256_fmadd_ps(shift.high, sum, total.high)};
-}
-
-// `Count` rows of a panel, `first` in the group.
-template <Levels Kind, int Count>
-void multiply_rows(const Product& product, size_t panel, size_t group, size_t first) {
-  const auto& [weights, rows, out] = product;
-  constexpr size_t bytes = block_bytes(Kind);
-  const uint8_t* levels = weights.levels + panel * weights.blocks * bytes;
-  const __m256i codes = load_codes(weights);
-  const size_t stride = rows.in_group(group);
-  size_t at = group * kGroup * weights.blocks + first;
-  Lanes total[Count];
-  for (auto& row_total : total) row_total = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-  for (size_t b = 0; b < weights.blocks; b++, levels += bytes, at += stride) {
-    for (size_t line = 0; line < bytes; line += 64)
-      _mm_prefetch(reinterpret_cast<const char*>(levels + kAhead + line), _MM_HINT_T0);
-    __m256i sums[Count][2];
-    sum_block<Kind, Count>(levels, codes, rows, at, sums);
-    const size_t block = panel * weights.blocks + b;
-    const Lanes scale = load_scales(weights, block);
-#pragma GCC unroll 8
-    for (int r = 0; r < Count; r++)
-      total[r] = plus_scaled(total[r], sums[r], scale, rows.scales[at + r]);
-    if (!weights.shifts) continue;
-    const Lanes shift = load_shifts(weights, block);
-#pragma GCC unroll 8
-    for (int r = 0; r < Count; r++)
-      total[r] = plus_shifted(total[r], shift, rows.sums[at + r]);
-  }
-  const size_t outputs = std::min(kPanel, weights.outputs - panel * kPanel);
-  float* to = out + (group * kGroup + first) * weights.outputs + panel * kPanel;
-  for (int r = 0; r < Count; r++, to += weights.outputs) {
-    float values[kPanel];
-    _mm256_storeu_ps(values, total[r].low);
-    _mm256_storeu_ps(values + kLanes, total[r].high);
-    memcpy(to, values, outputs * sizeof(float));
-  }
+void multiply_some(const Product& product, size_t panel, size_t group, size_t first) {
+  if constexpr (has_sub_blocks(Kind))
+    multiply_span_rows<Kind, Count>(product, panel, group, first);
+  else
+    multiply_rows<Kind, Count>(product, panel, group, first);
 }
 
 template <Levels Kind>
 void multiply_panels(const Product& product, size_t from, size_t to) {
   using Run = void (*)(const Product&, size_t, size_t, size_t);
-  static constexpr Run runs[] = {multiply_rows<Kind, 1>, multiply_rows<Kind, 2>,
-                                 multiply_rows<Kind, 3>, multiply_rows<Kind, 4>,
-                                 multiply_rows<Kind, 5>, multiply_rows<Kind, 6>};
+  static constexpr Run runs[] = {multiply_some<Kind, 1>, multiply_some<Kind, 2>,
+                                 multiply_some<Kind, 3>, multiply_some<Kind, 4>,
+                                 multiply_some<Kind, 5>, multiply_some<Kind, 6>};
   constexpr size_t most = sizeof runs / sizeof *runs;
   for (size_t panel = from; panel < to; panel++)
     for (size_t group = 0; group * kGroup < product.rows.count; group++) {
@@ -227,60 +29,21 @@ void multiply_panels(const Product& product, size_t from, size_t to) {
 
 void multiply(const Product& product, size_t from, size_t to, void*) {
   switch (product.weights.levels_kind()) {
-    case Levels::kBytes: return multiply_panels<Levels::kBytes>(product, from, to);
-    case Levels::kFives: return multiply_panels<Levels::kFives>(product, from, to);
+    case Levels::kTwos: return multiply_panels<Levels::kTwos>(product, from, to);
+    case Levels::kThrees: return multiply_panels<Levels::kThrees>(product, from, to);
     case Levels::kNibbles: return multiply_panels<Levels::kNibbles>(product, from, to);
+    case Levels::kFives: return multiply_panels<Levels::kFives>(product, from, to);
+    case Levels::kSixes: return multiply_panels<Levels::kSixes>(product, from, to);
+    case Levels::kBytes: return multiply_panels<Levels::kBytes>(product, from, to);
     case Levels::kCodes: return multiply_panels<Levels::kCodes>(product, from, to);
   }
 }
 
-inline float largest(__m256 values) {
-  __m128 most = _mm_max_ps(_mm256_castps256_ps128(values), _mm256_extractf128_ps(values, 1));
-  most = _mm_max_ps(most, _mm_movehl_ps(most, most));
-  return _mm_cvtss_f32(_mm_max_ss(most, _mm_movehdup_ps(most)));
-}
-
-inline int32_t sum_of(__m256i values) {
-  __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
-  sum = _mm_add_epi32(sum, _mm_unpackhi_epi64(sum, sum));
-  return _mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_shuffle_epi32(sum, 1)));
-}
-
-// Quantizes to 127 levels on each side of 0, nearest even.
 void quantize_row(const float* x, const Weights& weights, const Rows& rows, size_t row) {
-  const size_t group = row / kGroup, count = rows.in_group(group), columns = weights.columns;
-  const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
-  for (size_t b = 0; b < weights.blocks; b++) {
-    const float* from = x + b * kBlock;
-    const size_t left = columns - b * kBlock;
-    float last[kBlock];
-    if (left < kBlock) {
-      memset(last, 0, sizeof last);
-      memcpy(last, from, left * sizeof(float));
-      from = last;
-    }
-    __m256 values[4];
-    for (int i = 0; i < 4; i++) values[i] = _mm256_loadu_ps(from + 8 * i);
-    __m256 most4[4];
-    for (int i = 0; i < 4; i++) most4[i] = _mm256_and_ps(values[i], magnitude);
-    const float most = largest(
-        _mm256_max_ps(_mm256_max_ps(most4[0], most4[1]), _mm256_max_ps(most4[2], most4[3])));
-    const __m256 steps = _mm256_set1_ps(most > 0 ? 127 / most : 0);
-    __m256i whole[4];
-    for (int i = 0; i < 4; i++) whole[i] = _mm256_cvtps_epi32(_mm256_mul_ps(values[i], steps));
-    const int32_t sum = sum_of(_mm256_add_epi32(_mm256_add_epi32(whole[0], whole[1]),
-                                                _mm256_add_epi32(whole[2], whole[3])));
-    // packs go by halves of a register: they leave fours of each of the four registers in turn
-    const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(whole[0], whole[1]),
-                                             _mm256_packs_epi32(whole[2], whole[3]));
-    const size_t at = group * kGroup * weights.blocks + b * count + row % kGroup;
-    _mm256_storeu_si256(
-        reinterpret_cast<__m256i*>(rows.levels + at * kBlock),
-        _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
-    rows.scales[at] = most / 127;
-    rows.starts[at] = -weights.zero * sum;
-    if (rows.sums) rows.sums[at] = most / 127 * static_cast<float>(sum);
-  }
+  if (has_sub_blocks(weights.levels_kind()))
+    quantize_spans(x, weights, rows, row);
+  else
+    quantize_blocks(x, weights, rows, row);
 }
 
 }  // namespace

@@ -25,9 +25,13 @@ inline void write_halves(__m512 values, uint16_t* to) {
 namespace rakit {
 namespace {
 
+// Numbers of 8 bits as numbers of 32.
+inline __m512i widened(const int8_t* counts) {
+  return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(counts)));
+}
+
 inline __m512 floats_of(const Steps& steps) {
-  const __m128i counts = _mm_loadu_si128(reinterpret_cast<const __m128i*>(steps.counts));
-  return _mm512_mul_ps(floats_of(steps.units), _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(counts)));
+  return _mm512_mul_ps(floats_of(steps.units), _mm512_cvtepi32_ps(widened(steps.counts)));
 }
 
 // The scales of a panel's block, or its shifts.
@@ -57,11 +61,52 @@ inline void read_ahead(const uint8_t* levels, size_t bytes) {
     _mm_prefetch(reinterpret_cast<const char*>(levels + kAhead + line), to);
 }
 
+// Two bits of each level.
+inline void load_pairs(const uint8_t* halves, __m512i (&levels)[8]) {
+  const __m512i low = _mm512_set1_epi8(3);
+  for (int half = 0; half < 2; half++) {
+    const __m512i pairs = _mm512_loadu_si512(halves + 64 * half);
+    __m512i* four = levels + 4 * half;
+    four[0] = _mm512_and_si512(pairs, low);
+    four[1] = _mm512_and_si512(_mm512_srli_epi16(pairs, 2), low);
+    four[2] = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), low);
+    four[3] = _mm512_and_si512(_mm512_srli_epi16(pairs, 6), low);
+  }
+}
+
+// Adds 16 times such two bits.
+inline void add_pairs(const uint8_t* halves, __m512i (&levels)[8]) {
+  const __m512i high = _mm512_set1_epi8(48);
+  const auto add = [&](__m512i& four, __m512i pairs) {
+    four = _mm512_ternarylogic_epi32(four, pairs, high, 0xf8);  // four | (pairs & high)
+  };
+  for (int half = 0; half < 2; half++) {
+    const __m512i pairs = _mm512_loadu_si512(halves + 64 * half);
+    __m512i* four = levels + 4 * half;
+    add(four[0], _mm512_slli_epi16(pairs, 4));
+    add(four[1], _mm512_slli_epi16(pairs, 2));
+    add(four[2], pairs);
+    add(four[3], _mm512_srli_epi16(pairs, 2));
+  }
+}
+
+// Adds `value` where a level's bit is 1.
+inline void add_ones(const uint8_t* bits, char value, __m512i (&levels)[8]) {
+  for (int g = 0; g < 8; g++) {
+    uint64_t ones;
+    memcpy(&ones, bits + 8 * g, sizeof ones);
+    levels[g] = _mm512_mask_add_epi8(levels[g], ones, levels[g], _mm512_set1_epi8(value));
+  }
+}
+
 // The levels of the columns 4 g to 4 g + 3 of a block, for each of the 16 outputs.
 template <Levels Kind>
 inline void load_levels(const uint8_t* block, __m512i codes, __m512i (&levels)[8]) {
   if constexpr (Kind == Levels::kBytes) {
     for (int g = 0; g < 8; g++) levels[g] = _mm512_loadu_si512(block + 64 * g);
+  } else if constexpr (Kind == Levels::kTwos || Kind == Levels::kThrees) {
+    load_pairs(block, levels);
+    if constexpr (Kind == Levels::kThrees) add_ones(block + block_bytes(Levels::kTwos), 4, levels);
   } else {
     const __m512i low = _mm512_set1_epi8(15);
     for (int g = 0; g < 4; g++) {
@@ -71,12 +116,9 @@ inline void load_levels(const uint8_t* block, __m512i codes, __m512i (&levels)[8
     }
     if constexpr (Kind == Levels::kCodes)
       for (auto& four : levels) four = _mm512_shuffle_epi8(codes, four);
-    if constexpr (Kind == Levels::kFives)
-      for (int g = 0; g < 8; g++) {
-        uint64_t fifth;
-        memcpy(&fifth, block + block_bytes(Levels::kNibbles) + 8 * g, sizeof fifth);
-        levels[g] = _mm512_mask_add_epi8(levels[g], fifth, levels[g], _mm512_set1_epi8(16));
-      }
+    const uint8_t* high = block + block_bytes(Levels::kNibbles);
+    if constexpr (Kind == Levels::kFives) add_ones(high, 16, levels);
+    if constexpr (Kind == Levels::kSixes) add_pairs(high, levels);
   }
 }
 
@@ -95,6 +137,16 @@ inline __m512i broadcast(const int8_t* four) {
 inline __mmask16 lanes_of(const Weights& weights, size_t panel) {
   const size_t left = weights.outputs - panel * kPanel;
   return left >= kPanel ? 0xffff : static_cast<__mmask16>((1u << left) - 1);
+}
+
+// Writes the outputs of a panel of `Count` rows from `first` on.
+template <int Count>
+inline void store_rows(const Product& product, size_t panel, size_t first,
+                       const __m512 (&totals)[Count]) {
+  const size_t outputs = product.weights.outputs;
+  float* to = product.out + first * outputs + panel * kPanel;
+  for (int r = 0; r < Count; r++)
+    _mm512_mask_storeu_ps(to + r * outputs, lanes_of(product.weights, panel), totals[r]);
 }
 
 // `Count` rows, `first` in the group, of a panel. One panel at a time also where rows are few: each
@@ -142,34 +194,11 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
     scales += stride;
     starts += stride;
   }
-  float* to = out + (group * kGroup + first) * weights.outputs + panel * kPanel;
-  for (int r = 0; r < Count; r++)
-    _mm512_mask_storeu_ps(to + r * weights.outputs, lanes_of(weights, panel), total[r]);
-}
-
-template <Levels Kind>
-void multiply_group(const Product& product, size_t panel, size_t group) {
-  using Run = void (*)(const Product&, size_t, size_t, size_t);
-  static constexpr Run runs[] = {
-      multiply_rows<Kind, 1>, multiply_rows<Kind, 2>, multiply_rows<Kind, 3>,
-      multiply_rows<Kind, 4>, multiply_rows<Kind, 5>, multiply_rows<Kind, 6>,
-      multiply_rows<Kind, 7>, multiply_rows<Kind, 8>,
-  };
-  const size_t count = product.rows.in_group(group);
-  for (size_t first = 0; first < count; first += 8)
-    runs[(count - first < 8 ? count - first : 8) - 1](product, panel, group, first);
-}
-
-// All rows of the panels `from` to `to`.
-template <Levels Kind>
-void multiply_panels(const Product& product, size_t from, size_t to) {
-  for (size_t panel = from; panel < to; panel++)
-    for (size_t group = 0; group * kGroup < product.rows.count; group++)
-      multiply_group<Kind>(product, panel, group);
+  store_rows(product, panel, group * kGroup + first, total);
 }
 
 // Quantizes to 127 levels on each side of 0, nearest even.
-inline void quantize_row(const float* x, const Weights& weights, const Rows& rows, size_t row) {
+inline void quantize_blocks(const float* x, const Weights& weights, const Rows& rows, size_t row) {
   const size_t group = row / kGroup, count = rows.in_group(group), columns = weights.columns;
   for (size_t b = 0; b < weights.blocks; b++) {
     const float* from = x + b * kBlock;

@@ -25,7 +25,9 @@ thread_local Scratch row_scratch, panel_scratch, adapter_scratch;
 
 Rows rows_in(Scratch& scratch, size_t count, const Weights& weights) {
   const size_t values = count * weights.blocks;
-  char* memory = scratch.of(values * (kBlock + sizeof(float) * 3) + 3 * 64);
+  const bool has_subs = has_sub_blocks(weights.levels_kind());
+  const size_t sums = has_subs ? 2 * values : values;
+  char* memory = scratch.of(values * (kBlock + sizeof(float)) + sums * 2 * sizeof(float) + 3 * 64);
   const auto part = [&](size_t bytes) {
     char* start = memory;
     memory += (bytes + 63) / 64 * 64;
@@ -35,8 +37,9 @@ Rows rows_in(Scratch& scratch, size_t count, const Weights& weights) {
           weights.blocks,
           reinterpret_cast<int8_t*>(part(values * kBlock)),
           reinterpret_cast<float*>(part(values * sizeof(float))),
-          reinterpret_cast<int32_t*>(part(values * sizeof(int32_t))),
-          weights.shifts ? reinterpret_cast<float*>(memory) : nullptr};
+          reinterpret_cast<int32_t*>(part(sums * sizeof(int32_t))),
+          weights.shifts && !has_subs ? reinterpret_cast<float*>(memory) : nullptr,
+          has_subs ? reinterpret_cast<int16_t*>(memory) : nullptr};
 }
 
 // What a row of the product is made of.
@@ -239,19 +242,22 @@ class BlockMatMul : public Operator {
     };
     const bool is_steps = weights.scale_kind == Scales::kSteps;
     const bool is_signed = weights.bits == 8 || codes_;
-    const bool has_bits = weights.bits == 4 || (!codes_ && (weights.bits == 5 || weights.bits == 8));
+    const bool has_bits = weights.bits == 4 || (!codes_ && has_levels_of(weights.bits));
+    weights.codes = codes_ && has_bits ? at(codes_, kCodes) : nullptr;
+    const bool has_subs = has_sub_blocks(weights.levels_kind());
     call.expect(blocks > 0 && has_bits &&
                     (is_signed ? weights.zero == 128 : weights.zero < 1 << weights.bits) &&
-                    weights.scale_kind <= Scales::kSteps && !(is_steps && weights.blocks % kSuper),
+                    weights.scale_kind <= Scales::kSteps && !(is_steps && weights.blocks % kSuper) &&
+                    !(has_subs && (!is_steps || weights.columns % kBlock)),
                 "BlockMatMul: the matrix has another size or kind than the kernels know");
     if (!call.ok()) return weights;
     const size_t number_bytes = weights.scale_kind == Scales::kHalves ? sizeof(uint16_t) : sizeof(float);
-    const size_t scale_bytes = is_steps ? blocks / kSuper * Weights::record_bytes(shifts_ ? 2 : 1)
-                                        : blocks * kPanel * number_bytes;
+    const size_t record = Weights::record_bytes(shifts_ ? 2 : 1, has_subs ? kSubBlocks : kSuper);
+    const size_t scale_bytes =
+        is_steps ? blocks / kSuper * record : blocks * kPanel * number_bytes;
     weights.levels = at(levels_, blocks * block_bytes(weights.bits));
     weights.scales = at(scales_, scale_bytes);
     weights.shifts = shifts_ ? at(shifts_, scale_bytes) : nullptr;
-    weights.codes = codes_ ? at(codes_, kCodes) : nullptr;
     return weights;
   }
 
