@@ -16,7 +16,11 @@ const sources = join(here, "../../../../plugins/backend-onnx/kernels/native")
 const target = join(here, "rakit-kernels.node")
 const stamp = `${target}.sources`
 
-const common = ["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
+const common = [
+  ...["-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"],
+  // numbers must not depend on which copy of a function ran (native/lanes.h)
+  "-ffp-contract=off",
+]
 const avx512 = ["f", "bw", "vl", "dq", "vnni"].map((part) => `-mavx512${part}`)
 
 /** The instructions that a file may use; the others run on any processor. */

@@ -67,7 +67,7 @@ void add_values(Query* queries, const float (&weights)[Count][kKeyBlock],
     if (from == 0) block.read_next_values(i);
     for (size_t v = 0; v < Vectors; v++) {
       const Floats value = block.value(i, from + v * kLanes);
-      for (size_t q = 0; q < Count; q++) sums[q][v] += value * weights[q][i];
+      for (size_t q = 0; q < Count; q++) sums[q][v] = fused(value, all(weights[q][i]), sums[q][v]);
     }
   }
   for (size_t q = 0; q < Count; q++)

@@ -15,10 +15,10 @@ inline Floats exponential_plus_one(Floats x) {
   x = x < least ? least : x;
   x = x > most ? most : x;
   constexpr float rounding = 0x1.8p23f;  // leaves the nearest integer in the low bits
-  const Floats rounded = x * kLog2E + rounding;
+  const Floats rounded = fused(x, all(kLog2E), all(rounding));
   const Floats sum = exponential_over_power(x, rounded - rounding);
   const Ints half_power = (reinterpret_cast<Ints>(rounded) + 126) << 23;
-  return (sum + sum) * reinterpret_cast<Floats>(half_power) + 1.0f;
+  return fused(sum + sum, reinterpret_cast<Floats>(half_power), all(1.0f));
 }
 
 template <Activation Kind>
@@ -29,7 +29,8 @@ inline Floats activated(Floats gate) {
     return gate / exponential_plus_one(-gate);
   } else {
     const Floats square = gate * gate;
-    return gate / exponential_plus_one(gate * (square * -0.0713548162726f - 1.59576912161f));
+    const Floats factor = fused(square, all(-0.0713548162726f), all(-1.59576912161f));
+    return gate / exponential_plus_one(gate * factor);
   }
 }
 

@@ -15,8 +15,8 @@ inline void rotate_head(const HeadTurn& turn, size_t position, const float* from
     const size_t left = pairs - i;
     const Floats cosine = load_padded(cosines + i, left), sine = load_padded(sines + i, left);
     const Floats a = load_padded(from + i, left), b = load_padded(from + pairs + i, left);
-    store_some(to + i, a * cosine - b * sine, left);
-    store_some(to + pairs + i, b * cosine + a * sine, left);
+    store_some(to + i, fused(a, cosine, -b * sine), left);
+    store_some(to + pairs + i, fused(b, cosine, a * sine), left);
   }
   const size_t turned = 2 * pairs;
   if (from != to) memcpy(to + turned, from + turned, (turn.size - turned) * sizeof(float));

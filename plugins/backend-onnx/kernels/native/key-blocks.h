@@ -166,7 +166,7 @@ inline void add_lanes(const float* const (&queries)[Count], const float* keys, s
     for (size_t d = lane; d < size; d += kLanes, keys += kKeyBlock)
       for (size_t v = 0; v < Vectors; v++) {
         const Floats key = load(keys + v * kLanes);
-        for (size_t q = 0; q < Count; q++) sums[q][v] += key * queries[q][d];
+        for (size_t q = 0; q < Count; q++) sums[q][v] = fused(key, all(queries[q][d]), sums[q][v]);
       }
   } else {
     Floats others[Count][Vectors];
@@ -215,7 +215,7 @@ inline void multiply_rows(const float* const (&queries)[Count], const uint16_t* 
     for (size_t r = 0; r < rows; r++) key[r] = floats_of(keys + 4 * r * size + d);
     for (size_t q = 0; q < Count; q++) {
       const Floats query = load(queries[q] + d);
-      for (size_t r = 0; r < rows; r++) products[r][q] += key[r] * query;
+      for (size_t r = 0; r < rows; r++) products[r][q] = fused(key[r], query, products[r][q]);
     }
   }
   for (size_t q = 0; q < Count; q++)

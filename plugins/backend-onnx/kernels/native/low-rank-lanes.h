@@ -13,7 +13,8 @@ void lower(const float* row, size_t columns, const float* down, float* sums) {
   Floats parts[turns][vectors] = {};
   for (size_t c = 0; c < columns; c++)
     for (size_t v = 0; v < vectors; v++)
-      parts[c % turns][v] += load(down + c * kTile + v * kLanes) * row[c];
+      parts[c % turns][v] =
+          fused(load(down + c * kTile + v * kLanes), all(row[c]), parts[c % turns][v]);
   for (size_t v = 0; v < vectors; v++)
     store(sums + v * kLanes, (parts[0][v] + parts[1][v]) + (parts[2][v] + parts[3][v]));
 }
@@ -23,8 +24,8 @@ template <typename Load>
 inline Floats raised(const float* sums, const Load& load_rank) {
   Floats even{}, odd{};
   for (size_t rank = 0; rank < kTile; rank += 2) {
-    even += load_rank(rank) * sums[rank];
-    odd += load_rank(rank + 1) * sums[rank + 1];
+    even = fused(load_rank(rank), all(sums[rank]), even);
+    odd = fused(load_rank(rank + 1), all(sums[rank + 1]), odd);
   }
   return even + odd;
 }

@@ -13,7 +13,7 @@ inline float inverse_root_mean_square(const float* row, size_t size, float epsil
   Floats squares{};
   for (size_t i = 0; i < size; i += kLanes) {
     const Floats values = load_padded(row + i, size - i);
-    squares += values * values;
+    squares = fused(values, values, squares);
   }
   const float sum = fold(squares, [](Floats a, Floats b) { return a + b; });
   return 1 / std::sqrt(sum / static_cast<float>(size) + epsilon);
