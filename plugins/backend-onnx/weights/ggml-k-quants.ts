@@ -2,8 +2,22 @@ import { halfAt } from "./float16.ts"
 import { levelled } from "./ggml-blocks.ts"
 import type { Affine, GgmlType } from "./ggml-types.ts"
 
-/** Q2_K, Q3_K and Q6_K: blocks of 16 groups of 16 values. */
-const sixteenGroups = 16
+interface SixteenGroups {
+  readonly bits: 2 | 3 | 6
+  readonly hasMinimums: boolean
+  /** As `read` of `Levels`, for the group with this number in the block at byte `at`. */
+  readonly read: (bytes: Uint8Array, at: number, group: number, into: Uint8Array) => Affine
+  readonly units: (bytes: Uint8Array, at: number) => Affine
+}
+
+/** Returns a type whose blocks are 16 groups of 16 values: Q2_K, Q3_K and Q6_K. */
+const withSixteen = (name: string, blockBytes: number, { read, units, ...of }: SixteenGroups) =>
+  levelled(name, blockBytes, 16, {
+    ...of,
+    read: (bytes, number, into) =>
+      read(bytes, Math.floor(number / 16) * blockBytes, number % 16, into),
+    units: (bytes, n) => units(bytes, n * blockBytes),
+  })
 
 /** Q2_K and Q3_K: two bits of a group's values, each in a quarter of a byte that four groups share. */
 const readQuarters = (bytes: Uint8Array, at: number, group: number, into: Uint8Array): void => {
@@ -12,15 +26,11 @@ const readQuarters = (bytes: Uint8Array, at: number, group: number, into: Uint8A
   for (let j = 0; j < 16; j++) into[j] = (bytes[quarters + j]! >> shift) & 3
 }
 
-const q2Bytes = 84
-
 /** 16 bytes whose nibbles are the multiples of two halves, then the levels, then these halves. */
-const q2 = levelled("Q2_K", q2Bytes, sixteenGroups, {
+const q2 = withSixteen("Q2_K", 84, {
   bits: 2,
   hasMinimums: true,
-  read: (bytes, number, into) => {
-    const at = Math.floor(number / sixteenGroups) * q2Bytes
-    const group = number % sixteenGroups
+  read: (bytes, at, group, into) => {
     readQuarters(bytes, at + 16, group, into)
     const factors = bytes[at + group]!
     return {
@@ -28,25 +38,21 @@ const q2 = levelled("Q2_K", q2Bytes, sixteenGroups, {
       minimum: -halfAt(bytes, at + 82) * (factors >> 4),
     }
   },
-  units: (bytes, n) => ({
-    scale: halfAt(bytes, n * q2Bytes + 80),
-    minimum: -halfAt(bytes, n * q2Bytes + 82),
+  units: (bytes, at) => ({
+    scale: halfAt(bytes, at + 80),
+    minimum: -halfAt(bytes, at + 82),
   }),
 })
-
-const q3Bytes = 110
 
 /**
  * As Q2_K, with the third bits in 32 bytes before, one bit for each 32 values, and 4 for 0. The 16
  * scales have their four low bits in the nibbles of eight bytes, their two high bits in the quarters of
  * four.
  */
-const q3 = levelled("Q3_K", q3Bytes, sixteenGroups, {
+const q3 = withSixteen("Q3_K", 110, {
   bits: 3,
   hasMinimums: false,
-  read: (bytes, number, into) => {
-    const at = Math.floor(number / sixteenGroups) * q3Bytes
-    const group = number % sixteenGroups
+  read: (bytes, at, group, into) => {
     readQuarters(bytes, at + 32, group, into)
     const thirds = at + 16 * (group & 1)
     for (let j = 0; j < 16; j++) into[j]! |= ((bytes[thirds + j]! >> (group >> 1)) & 1) << 2
@@ -56,7 +62,7 @@ const q3 = levelled("Q3_K", q3Bytes, sixteenGroups, {
     return { scale, minimum: -4 * scale }
   },
   // negative, so that a level less 4 (-4 to 3) times its scale's steps (-31 to 32) fits into 8 bits
-  units: (bytes, n) => ({ scale: -halfAt(bytes, n * q3Bytes + 108), minimum: 0 }),
+  units: (bytes, at) => ({ scale: -halfAt(bytes, at + 108), minimum: 0 }),
 })
 
 /**
@@ -104,18 +110,14 @@ const withSteps = (name: string, bits: 4 | 5): GgmlType => {
   return levelled(name, blockBytes, 8, { bits, hasMinimums: true, read, units })
 }
 
-const q6Bytes = 210
-
 /**
  * Two halves of 128 values, each four times 32: four low bits of a value in nibbles, two high bits in
  * quarters of bytes, a signed scale for 16 values; 32 for 0.
  */
-const q6 = levelled("Q6_K", q6Bytes, sixteenGroups, {
+const q6 = withSixteen("Q6_K", 210, {
   bits: 6,
   hasMinimums: false,
-  read: (bytes, number, into) => {
-    const at = Math.floor(number / sixteenGroups) * q6Bytes
-    const group = number % sixteenGroups
+  read: (bytes, at, group, into) => {
     const quarter = (group >> 1) & 3
     const own = at + 16 * (group & 1)
     const nibbles = own + 64 * (group >> 3) + 32 * (quarter & 1)
@@ -128,7 +130,7 @@ const q6 = levelled("Q6_K", q6Bytes, sixteenGroups, {
     const scale = halfAt(bytes, at + 208) * signed
     return { scale, minimum: -32 * scale }
   },
-  units: (bytes, n) => ({ scale: halfAt(bytes, n * q6Bytes + 208), minimum: 0 }),
+  units: (bytes, at) => ({ scale: halfAt(bytes, at + 208), minimum: 0 }),
 })
 
 export const kQuants = { q2, q3, q4: withSteps("Q4_K", 4), q5: withSteps("Q5_K", 5), q6 }

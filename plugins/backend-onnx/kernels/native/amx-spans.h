@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "amx-blocks.h"
-#include "avx512-products.h"
+#include "avx512-spans.h"
 
 namespace rakit {
 namespace {

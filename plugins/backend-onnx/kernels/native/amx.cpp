@@ -5,6 +5,7 @@
 
 #include "amx-blocks.h"
 #include "amx-spans.h"
+#include "any-levels.h"
 
 namespace rakit {
 namespace {
@@ -51,15 +52,9 @@ void multiply_levels(const Product& product, size_t from, size_t to, void* scrat
 }
 
 void multiply(const Product& product, size_t from, size_t to, void* scratch) {
-  switch (product.weights.levels_kind()) {
-    case Levels::kTwos: return multiply_levels<Levels::kTwos>(product, from, to, scratch);
-    case Levels::kThrees: return multiply_levels<Levels::kThrees>(product, from, to, scratch);
-    case Levels::kNibbles: return multiply_levels<Levels::kNibbles>(product, from, to, scratch);
-    case Levels::kFives: return multiply_levels<Levels::kFives>(product, from, to, scratch);
-    case Levels::kSixes: return multiply_levels<Levels::kSixes>(product, from, to, scratch);
-    case Levels::kBytes: return multiply_levels<Levels::kBytes>(product, from, to, scratch);
-    case Levels::kCodes: return multiply_levels<Levels::kCodes>(product, from, to, scratch);
-  }
+  with_kind(product.weights.levels_kind(), [&](auto kind) {
+    multiply_levels<decltype(kind)::value>(product, from, to, scratch);
+  });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 namespace rakit {
 constexpr size_t kLanes = 8;
+constexpr int kMostRows = 6;
 namespace {
 inline __m256 floats_of(const uint16_t* halves) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(halves)));

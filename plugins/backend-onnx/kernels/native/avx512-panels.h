@@ -10,6 +10,7 @@
 
 namespace rakit {
 constexpr size_t kLanes = 16;
+constexpr int kMostRows = 8;
 namespace {
 inline __m512 floats_of(const uint16_t* halves) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(halves)));
