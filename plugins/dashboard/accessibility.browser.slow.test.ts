@@ -17,11 +17,13 @@ const settled = async (page: Page) => {
 const maxScreens = 8
 
 const publicRoutes = ["sign-in", "sign-up", "forgot"]
-const looks = (["light", "dark"] as const).flatMap((colorScheme) =>
-  (["en", "id"] as const).flatMap((language) =>
-    [360, 1280].map((width) => ({ colorScheme, language, width })),
-  ),
-)
+/** Every two of colours, language and width together. */
+const looks = [
+  { colorScheme: "light", language: "en", width: 360 },
+  { colorScheme: "light", language: "id", width: 1280 },
+  { colorScheme: "dark", language: "en", width: 1280 },
+  { colorScheme: "dark", language: "id", width: 360 },
+] as const
 
 describe.skipIf(!installedChromium)(
   installedChromium ? "every page, in Chromium" : `skipped: ${withoutChromium}`,

@@ -5,6 +5,7 @@ import { type Caller, defaultLimits, type Limits } from "../../core/caller.ts"
 import { isApiError } from "../../core/errors.ts"
 import type { Identity } from "../../core/ports/identity.ts"
 import { randomText } from "../../core/services/ids.ts"
+import { runs } from "../property.ts"
 
 export interface KeyState {
   readonly mode: "live" | "test"
@@ -199,7 +200,7 @@ export const identityContract = (
             })
           },
         ),
-        { numRuns: 60 },
+        { numRuns: runs(60) },
       )
     })
 

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { runs } from "../../../testing/property.ts"
 import { viewSeconds } from "../admin/impersonate.ts"
 import { accountsOf } from "../testing/accounts.ts"
 import { openSessionFixture, type SessionFixture } from "../testing/session-fixture.ts"
@@ -158,6 +159,6 @@ it("whatever is done, each token is good exactly as long as its session, and eac
       await acts.sweep()
       await check()
     }),
-    { numRuns: 12 },
+    { numRuns: runs(30) },
   )
 })

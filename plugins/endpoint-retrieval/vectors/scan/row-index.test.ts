@@ -1,5 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
+import { runs } from "../../../../testing/property.ts"
 import { floatOfHalf, roundedToHalves, toHalves, unitPrefix } from "../half-floats.ts"
 import { byRank, type ScoredChunk } from "./best.ts"
 import { packedRowBytes, type ScanQuery, searchPacked } from "./packed-rows.ts"
@@ -106,7 +107,7 @@ it("finds exactly what comparing with every half vector finds, whatever was adde
         expect(index.search(early)).toEqual([])
       },
     ),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   )
   // all memory came back
   expect(Array.from({ length: slabs }, () => memory.take()).length).toBe(slabs)
