@@ -130,6 +130,11 @@ it.each([
   [{ answer: null }, "the receipt names no answer"],
   [{ answer: 5 }, "the receipt names no answer"],
   [{ answer: "sha256:0", seed: null }, "the receipt's seed is no number"],
+  [{ answer: "sha256:0", served_by: { upstream: "a" } }, "another server computed the answer"],
+  [
+    { answer: "sha256:0", model: "m", served_by: { model: "svc-b" } },
+    `another model answered in this one's place, {"model":"svc-b"}`,
+  ],
 ])("of the evidence %j nothing is run again", async (evidence, why) => {
   const damaged = { jws: jws({ endpoint: "chat.completions", evidence }) }
   expect(await replayed(damaged, {}, jwks)).toEqual([2, `not replayable: ${why}\n`])

@@ -228,13 +228,21 @@ const isOtherSeed = ({ endpoint, evidence }: Receipt, { seed }: Fields): boolean
   seed !== evidence.seed &&
   !(seed === -1 && endpoint.startsWith("images."))
 
+/** Why the receipt alone tells that the call can't be run again. */
+const obstacleIn = ({ answer, seed, model, served_by }: Fields): string | undefined => {
+  if (typeof answer !== "string") return "the receipt names no answer"
+  if (seed !== undefined && typeof seed !== "number") return "the receipt's seed is no number"
+  if (served_by === undefined) return undefined
+  return model === undefined
+    ? "another server computed the answer"
+    : `another model answered in this one's place, ${showing(served_by)}`
+}
+
 const report = (receipt: Receipt, request: Fields, configFile: string) =>
   Effect.gen(function* () {
     const { evidence } = receipt
-    if (typeof evidence.answer !== "string")
-      return notComparable(["not replayable: the receipt names no answer"])
-    if (evidence.seed !== undefined && typeof evidence.seed !== "number")
-      return notComparable(["not replayable: the receipt's seed is no number"])
+    const obstacle = obstacleIn(evidence)
+    if (obstacle !== undefined) return notComparable([`not replayable: ${obstacle}`])
     const write = (lines: string) => void process.stderr.write(lines)
     const deployment = yield* openOffline(configFile, write)
     const endpoint = deployment.endpoints.find(({ id }) => id === receipt.endpoint)
