@@ -24,7 +24,7 @@ const keys = (fits: RegExp, why: string, most: number) =>
   })
 
 const LogitBias = Schema.Record(Schema.String, Schema.Finite.check(between(-100, 100))).check(
-  keys(/^\d{1,7}$/, "the key must be a token id", 1_024),
+  keys(/^(0|[1-9]\d{0,6})$/, "the key must be a token id", 1_024),
 )
 const Metadata = Schema.Record(Schema.String, Schema.String.check(atMostCharacters(512))).check(
   keys(/^[\s\S]{1,64}$/u, "the key must have 1 to 64 characters", 16),
