@@ -82,8 +82,11 @@ const kinds: Readonly<Record<string, string>> = {
 
 const plainOnly = "Train a plain LoRA: PEFT's LoraConfig with bias none"
 
-// they leave the model's own weights changed, which the adapter's files do not hold
-const changesTheModel = /^(pissa|olora|corda|loftq|lora_ga)/i
+/**
+ * They leave the model's own weights as they are. Those that change them (PiSSA, OLoRA and others)
+ * need a model that the adapter's files do not hold.
+ */
+const plainInitials: readonly unknown[] = [true, "gaussian", "eva", "orthogonal"]
 
 const refuse = (json: Metadata): void => {
   if (!json.has("peft_type"))
@@ -100,9 +103,10 @@ const refuse = (json: Metadata): void => {
   if (!isIdle(bias) && bias !== "none")
     throw new Unsupported(`it has biases (bias: ${bias}), which this backend can't add`, plainOnly)
   const initial = json.get("init_lora_weights")
-  if (typeof initial === "string" && changesTheModel.test(initial))
+  const known = typeof initial === "string" ? initial.toLowerCase() : initial
+  if (!isIdle(initial) && !plainInitials.includes(known))
     throw new Unsupported(
-      `it began with '${initial}', which changes the model's own weights too`,
+      `it began with '${initial}', not with one of ${plainInitials.join(", ")}: the model's own weights may have been changed too`,
       "Convert it to a plain LoRA (PEFT: save_pretrained with path_initial_model_for_weight_conversion)",
     )
 }

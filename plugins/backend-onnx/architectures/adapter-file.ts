@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto"
-import { existsSync, readdirSync, statSync } from "node:fs"
+import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { contentOf } from "../weights/content-digest.ts"
 import { openGguf } from "../weights/gguf-file.ts"
 import { type Metadata, numberOr } from "../weights/gguf-metadata.ts"
-import { refuseParts } from "../weights/gguf-parts.ts"
+import { ggufAt, refuseParts } from "../weights/gguf-parts.ts"
 import { halvesOrder } from "../weights/matrix.ts"
 import { Damaged, explaining, ModelFileError, Unsupported } from "../weights/model-file-error.ts"
 import { openSafetensors } from "../weights/safetensors.ts"
@@ -235,28 +235,31 @@ const fromGguf = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
   }
 }
 
+/** Returns the GGUF adapter that a path stands for; undefined for a folder as PEFT writes it. */
+const ggufOf = (path: string): string | undefined =>
+  existsSync(join(path, peftConfigFile)) ? undefined : ggufAt(path)
+
 /**
  * Opens a LoRA (Hu et al., arXiv 2106.09685) of a decoder, as long as `use` runs: a folder as PEFT
- * writes it, or a GGUF adapter. Throws `ModelFileError`. Blocks the thread: for workers only.
+ * writes it, or a GGUF adapter (or a folder with one). Throws `ModelFileError`. Blocks the thread:
+ * for workers only.
  */
 export const withAdapterFile = <A>(path: string, config: DecoderConfig, use: Use<A>): A => {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  if (stat?.isDirectory()) return fromFolder(path, config, use)
+  const file = ggufOf(path)
+  if (file === undefined) return fromFolder(path, config, use)
   if (path.endsWith(".safetensors") || path.endsWith(".json"))
     throw new ModelFileError(
       path,
       `an adapter of PEFT is a folder with ${peftConfigFile} and ${adapterWeightsFile}`,
       "Name the folder, with a / at its end",
     )
-  return fromGguf(path, config, use)
+  return fromGguf(file, config, use)
 }
 
 /** Digest of what an adapter is read from. Blocks the thread: for workers only. */
 export const adapterDigest = (path: string): string => {
-  const isFolder = statSync(path).isDirectory()
-  const files = isFolder
-    ? [peftConfigFile, adapterWeightsFile].map((name) => join(path, name))
-    : [path]
+  const file = ggufOf(path)
+  const files = file ? [file] : [peftConfigFile, adapterWeightsFile].map((name) => join(path, name))
   const contents = files.map((file) => contentOf(file).sha256)
   return createHash("sha256").update(contents.join()).digest("hex").slice(0, 32)
 }

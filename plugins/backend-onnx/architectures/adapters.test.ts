@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "vitest"
@@ -96,10 +96,14 @@ test("rows with different adapters and none share a pass, and get the bits that 
   await bare.session.close()
 })
 
-test("a GGUF adapter gives the same, though llama.cpp stores rotary pairs side by side", async () => {
-  const file = join(root, "legal.gguf")
-  writeFileSync(file, adapterGguf(folderOf("legal"), { headSize: 8, alpha: 8 }))
-  const { session } = await open([{ id: "legal", path: file }])
+test("a folder with a GGUF adapter gives the same, though llama.cpp stores rotary pairs side by side", async () => {
+  const folder = join(root, "legal-gguf")
+  mkdirSync(folder)
+  writeFileSync(
+    join(folder, "legal.gguf"),
+    adapterGguf(folderOf("legal"), { headSize: 8, alpha: 8 }),
+  )
+  const { session } = await open([{ id: "legal", path: folder }])
   const wanted = wantedOf("legal")
   for (const [i, logits] of (await logitsIn(session, ids, [20], withStrength("legal"))).entries())
     expect(largestGap(logits, wanted[i]!)).toBeLessThan(1e-3)
@@ -148,6 +152,7 @@ describe("refuses at load, by name", () => {
     ["other methods", { peft_type: "IA3" }, /it is a IA3/],
     ["what came after this backend", { use_new_idea: 3 }, /use_new_idea/],
     ["a model that was changed too", { init_lora_weights: "pissa_niter_4" }, /'pissa_niter_4'/],
+    ["a beginning that nobody knows", { init_lora_weights: "milora" }, /'milora', not with one of/],
     ["another rank than promised", { r: 8 }, /layers\.0\.\S+' has the rank 4, .* says 8/],
     [
       "patterns that JavaScript reads otherwise",
