@@ -52,6 +52,7 @@ test("a factor without a type scales linearly, as in llama.cpp", () => {
   const wanted = { rotations: linearlyScaled(rotationsOf(ropeBase, headSize), 4) }
   for (const name of ["rope.scaling.factor", "rope.scale_linear"])
     expect(llama({ [`llama.${name}`]: { f32: 4 } }).rotary).toEqual([wanted, wanted])
+  expect(llama({ "llama.rope.scaling.factor": { f32: 0 } })).toEqual(llama({}))
   // the newer name counts
   expect(
     llama({ "llama.rope.scaling.factor": { f32: 4 }, "llama.rope.scale_linear": { f32: 2 } })

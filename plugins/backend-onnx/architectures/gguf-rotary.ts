@@ -103,7 +103,9 @@ const scaled = (rotations: readonly number[], metadata: Metadata, key: Key): rea
   // without a type it is linear, as in llama.cpp; the second name is that of older files
   const names = ["rope.scaling.factor", "rope.scale_linear"].map(key)
   const name = names.find((each) => metadata.has(each))
-  return name === undefined ? rotations : linearlyScaled(rotations, numberIn(metadata, name))
+  const factor = name === undefined ? 0 : numberIn(metadata, name)
+  // 0 stands for an absent one, as in llama.cpp
+  return factor === 0 ? rotations : linearlyScaled(rotations, factor)
 }
 
 /** The rotary embedding of each layer. */

@@ -6,7 +6,7 @@ import { ChatTemplate } from "./chat-template.ts"
 import type { ChatLanguage } from "./vocabulary.ts"
 
 /** Increment it whenever files written by earlier versions must be written again. */
-export const chatTokenizerVersion = 4
+export const chatTokenizerVersion = 5
 
 const tokenizerFile = "tokenizer.json"
 const laterTokenizerFile = "later-tokenizer.json"

@@ -2,7 +2,7 @@ import { type Metadata, numbersIn, textsIn } from "../weights/gguf-metadata.ts"
 import { Damaged } from "../weights/model-file-error.ts"
 import { fromByteLevel } from "./byte-level.ts"
 import { isLetter, pieceBytes } from "./pieces.ts"
-import type { Vocabulary } from "./vocabulary.ts"
+import { turnMarkers, type Vocabulary } from "./vocabulary.ts"
 
 /** Values of `tokenizer.ggml.token_type`. */
 const kinds = { unknown: 2, control: 3, userDefined: 4, unused: 5, byte: 6 } as const
@@ -46,7 +46,8 @@ export const ggufVocabulary = (
   if (types.length !== tokens.length)
     throw new Damaged(`it has ${types.length} token types for ${tokens.length} tokens`)
   const isControl = (id: number) =>
-    (types[id] === kinds.control || types[id] === kinds.unknown) && !isLetter(tokens[id]!)
+    turnMarkers.has(tokens[id]!) ||
+    ((types[id] === kinds.control || types[id] === kinds.unknown) && !isLetter(tokens[id]!))
   const isUserDefined = (id: number) => types[id] === kinds.userDefined
   const isUnused = (id: number) => types[id] === kinds.unused
   const none = Buffer.alloc(0)

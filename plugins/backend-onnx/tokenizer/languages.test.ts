@@ -104,6 +104,30 @@ describe("the same from the metadata of a GGUF file", () => {
       expect(language.vocabulary.bytesOf(id)).toEqual(folder.vocabulary.bytesOf(id))
   })
 
+  test.each([1, 4])(
+    "markers of turns are control tokens, though a file types them %i",
+    async (type) => {
+      const { chat, chatIds } = expectedOf("gemma3")
+      const folder = folderLanguage(fixtureFolder("gemma3"), 416)
+      const own = gemmaMetadata(fixtureFolder("gemma3"))
+      const tokens = own["tokenizer.ggml.tokens"] as readonly string[]
+      const markers = ["<start_of_turn>", "<end_of_turn>"].map((token) => tokens.indexOf(token))
+      const types = own["tokenizer.ggml.token_type"] as readonly number[]
+      const metadata = {
+        ...own,
+        "tokenizer.chat_template": folder.template,
+        "tokenizer.ggml.bos_token_id": folder.controlTokens[folder.bosToken]!,
+        "tokenizer.ggml.eos_token_id": 1,
+        "tokenizer.ggml.token_type": types.map((of, id) => (markers.includes(id) ? type : of)),
+      }
+      const language = ggufLanguage(metadataOf(metadata), 416)
+      expect(await chatIdsOf(language, chat)).toEqual(chatIds)
+      expect(language.endTokens).toEqual([1, markers[1]])
+      const ids = await idsOf(language, "a<end_of_turn>b")
+      expect([ids.includes(markers[1]!), textOf(language, ids)]).toEqual([false, "a<end_of_turn>b"])
+    },
+  )
+
   test("a call of Llama 3.x that awaits its result ends by a token that no key names", () => {
     const own = byteLevelMetadata(fixtureFolder("llama3-sharded"), "llama-bpe")
     const tokens = (own["tokenizer.ggml.tokens"] as readonly string[]).with(1, "<|eom_id|>")

@@ -61,6 +61,19 @@ const endNames = [
   "</s>",
 ]
 
+/**
+ * Tokens with these names are control tokens whatever a GGUF file says: those of some publications
+ * of Gemma 3 are typed as text, and llama.cpp overrides that for ends of turns, too. `</s>` is an
+ * ordinary word of Qwen's vocabulary.
+ */
+export const turnMarkers: ReadonlySet<string> = new Set([
+  ...endNames.filter((name) => name !== "</s>"),
+  "<|im_start|>",
+  "<|start_header_id|>",
+  "<|end_header_id|>",
+  "<start_of_turn>",
+])
+
 export const endsByName = (controlTokens: Readonly<Record<string, number>>): readonly number[] =>
   endNames.flatMap((name) => (Object.hasOwn(controlTokens, name) ? [controlTokens[name]!] : []))
 
