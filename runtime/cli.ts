@@ -55,15 +55,16 @@ const addStorage = (program: Command): void => {
     )
 }
 
+const isYaml = (arg: string): boolean => /\.ya?ml$/.test(arg)
+
 /** Separates ids of models from the config file, which is the argument that ends like one. */
 const configAmong = (
   args: readonly string[],
   option: string | undefined,
 ): { readonly ids: readonly string[]; readonly config: string } => {
-  const isFile = (arg: string) => /\.ya?ml$/.test(arg)
   return {
-    ids: args.filter((arg) => !isFile(arg)),
-    config: option ?? args.findLast(isFile) ?? defaultConfig,
+    ids: args.filter((arg) => !isYaml(arg)),
+    config: option ?? args.findLast(isYaml) ?? defaultConfig,
   }
 }
 
@@ -92,12 +93,16 @@ const addModels = (program: Command): void => {
       false,
     )
     .option(
-      "--lock [file]",
+      "--lock [file.yaml]",
       "also lock the sources whose sha256 the config file has (default: models.lock.yaml beside it)",
     )
     .action(async (args, options) => {
-      const { ids, config } = configAmong(args, options.config)
-      return (await import("./cli/models.ts")).pullModels(ids, { ...options, config })
+      // without a file of its own, the option takes the next argument
+      const isId = typeof options.lock === "string" && !isYaml(options.lock)
+      const all = isId ? [...args, options.lock] : args
+      const { ids, config } = configAmong(all, options.config)
+      const lock = isId ? true : options.lock
+      return (await import("./cli/models.ts")).pullModels(ids, { ...options, config, lock })
     })
   withJson(
     some("verify", "Hashes the files again; exits with 1 when one is damaged or missing."),

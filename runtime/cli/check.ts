@@ -10,6 +10,7 @@ import { originOf } from "../boot/models.ts"
 import { filesOf, localTrouble } from "../boot/open-models.ts"
 import { describeModels, shortfall } from "../boot/served-models.ts"
 import type { Mask } from "../config/mask.ts"
+import { shownUrl } from "../services/model-files/failure.ts"
 import type { ModelFilesStore } from "../services/model-files/model-files.ts"
 import { type Devices, findDevices } from "./devices.ts"
 import { reasonsOf, splitFix } from "./refuse.ts"
@@ -113,7 +114,9 @@ const sourceRows =
     const row = (name: string, from: readonly ModelSource[]) => [
       name,
       originOf(models, name),
-      from.map((source) => `${source.url}${digestNote(modelFiles, source)}`).join(" | ") || "-",
+      from
+        .map((source) => `${shownUrl(source.url)}${digestNote(modelFiles, source)}`)
+        .join(" | ") || "-",
     ]
     return [row(id, sources), ...adapters.map((own) => row(adapterName(id, own), own.sources))]
   }

@@ -125,6 +125,7 @@ it("refuses what has changed by name, and writes digests to another file with --
   const other = join(folder, "other.yaml")
   expect((await models("pull", "--lock", other)).text).toContain(`digests: ${other}`)
   expect(parse(readFileSync(other, "utf8"))).toEqual(lock())
+  expect((await models("pull", "--lock", "svc-none")).text).toContain("no model 'svc-none'")
   dropCache()
   const text = readFileSync(lockFile, "utf8")
   const locked = lock().models["svc-lyt"]?.[0]?.sha256 ?? ""

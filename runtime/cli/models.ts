@@ -6,6 +6,7 @@ import type { AssembledDeployment } from "../boot/assemble.ts"
 import { originOf } from "../boot/models.ts"
 import { filesOf } from "../boot/open-models.ts"
 import { makePullProgress } from "../progress.ts"
+import { shownUrl } from "../services/model-files/failure.ts"
 import { lockFileName, openSourceLock } from "../services/model-files/store/source-lock.ts"
 import { pullVerified } from "../services/model-files/verified-pull.ts"
 import { findDevices } from "./devices.ts"
@@ -66,7 +67,7 @@ export const listModels = ({ config, json }: Options) =>
               ? "not pulled"
               : "no files",
           originOf(deployment.models, id),
-          found?.path ?? sources[0]?.url ?? "",
+          found?.path ?? shownUrl(sources[0]?.url ?? ""),
         ])
       const rows = yield* Effect.forEach(entriesOf(deployment), (entry) =>
         Effect.forEach(entry.sources.length ? filesOf(entry) : [entry, ...filesOf(entry)], (own) =>

@@ -11,10 +11,10 @@ import { DamagedContent } from "./failure.ts"
 import type { Artifact, ResolvedSource } from "./sources/artifact.ts"
 import { resolveSource } from "./sources/resolve.ts"
 import { treeDigest } from "./store/digest.ts"
-import { onDisk } from "./store/disk.ts"
+import { ensureRoom, onDisk } from "./store/disk.ts"
 import { acquireLock, type LockHolder } from "./store/lock.ts"
 import { contentPath, type ManifestFile } from "./store/manifest.ts"
-import { downloadsDir, findStored, publish, type Stored, writePin } from "./store/store.ts"
+import { downloadsDir, findStored, publish, readPin, type Stored, writePin } from "./store/store.ts"
 
 interface FetchJob {
   readonly context: PullContext
@@ -38,16 +38,35 @@ const partPathOf = (job: FetchJob, source: ResolvedSource, file: RemoteFile): st
   return `${stem(job)}.${createHash("sha256").update(file.path).digest("hex").slice(0, 16)}.part`
 }
 
+/** The size of all files together, where the index says it of each. */
+const totalOf = ({ files }: ResolvedSource): number | undefined =>
+  files.reduce<number | undefined>(
+    (sum, { bytes }) => (sum === undefined || bytes === undefined ? undefined : sum + bytes),
+    0,
+  )
+
+/** Refuses a folder that does not fit before any of it is downloaded. */
+const ensureRoomForAll = async (job: FetchJob, source: ResolvedSource): Promise<void> => {
+  const total = totalOf(source)
+  if (total === undefined || source.files.length === 1) return
+  let here = 0
+  for (const file of source.files)
+    here += (await stat(partPathOf(job, source, file)).catch(() => undefined))?.size ?? 0
+  await ensureRoom(job.context, downloadsDir(job.context.modelsDir), total - here)
+}
+
 const downloadAll = async (
   job: FetchJob,
   source: ResolvedSource,
 ): Promise<readonly DownloadedFile[]> => {
   const fetched: DownloadedFile[] = []
   let before = 0
+  const all = totalOf(source)
+  await ensureRoomForAll(job, source)
   for (const file of source.files) {
     const partPath = partPathOf(job, source, file)
     const single = source.files.length === 1
-    const report: Report = (done, total) => job.report(before + done, single ? total : undefined)
+    const report: Report = (done, total) => job.report(before + done, single ? total : all)
     const extraRoom = source.form === "plain" ? 0 : 1
     fetched.push({
       file,
@@ -126,6 +145,9 @@ const keepPin = async ({ context, artifact }: FetchJob, source: ResolvedSource, 
 const findAnnounced = async (job: FetchJob, source: ResolvedSource) => {
   const [only, ...more] = source.files
   const { context, artifact } = job
+  // a commit never changes
+  const pin = source.commit && (await readPin(context.modelsDir, artifact))
+  if (pin && pin.commit === source.commit) return findStored(context.modelsDir, artifact)
   if (only?.sha256 === undefined || more.length > 0 || artifact.kind === "tree") return undefined
   const stored = await findStored(context.modelsDir, { ...artifact, sha256: only.sha256 })
   if (stored) await keepPin(job, source, only.sha256)

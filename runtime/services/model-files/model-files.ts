@@ -17,7 +17,7 @@ import {
   type SourceLock,
 } from "./context.ts"
 import { makeSharedJobs } from "./download/shared-jobs.ts"
-import { shownUrl } from "./failure.ts"
+import { NotThere, shownUrl } from "./failure.ts"
 import {
   findFirst,
   type ModelFilesMissing,
@@ -30,6 +30,7 @@ import { verifyLocal } from "./sources/local.ts"
 import {
   asLocked,
   findLocked,
+  holdsSecret,
   type ParsedSource,
   parseAll,
   parseSource,
@@ -109,7 +110,9 @@ const verify = async (
   signal: AbortSignal,
 ): Promise<readonly string[]> => {
   const problems: string[] = []
+  /** Sources that nothing was pulled from, and local files that are not there. */
   const absent: string[] = []
+  const missing: string[] = []
   for (const source of sources) {
     const shown = shownUrl(source.url)
     try {
@@ -118,13 +121,14 @@ const verify = async (
       else problems.push(...damage.map((text) => `${shown}: ${text}`))
     } catch (error) {
       if (signal.aborted) throw error
-      problems.push(`${shown}: ${error instanceof Error ? error.message : String(error)}`)
+      const problem = `${shown}: ${error instanceof Error ? error.message : String(error)}`
+      ;(error instanceof NotThere ? missing : problems).push(problem)
     }
   }
   // a model needs only one of its sources
-  return absent.length === sources.length
-    ? [`not pulled yet: ${absent.join(", ") || "no sources"}`]
-    : problems
+  if (absent.length + missing.length < sources.length) return problems
+  const unpulled = absent.length > 0 || missing.length === 0
+  return [...missing, ...(unpulled ? [`not pulled yet: ${absent.join(", ") || "no sources"}`] : [])]
 }
 
 const pinned = async (
@@ -135,7 +139,7 @@ const pinned = async (
   for (const source of sources) {
     const locked = findLocked(context, source)
     const [parsed] = parseAll(context, [source])
-    if (!parsed || !("artifact" in parsed)) continue
+    if (!parsed || !("artifact" in parsed) || holdsSecret(source.url)) continue
     const stored = await findStored(context.modelsDir, parsed.artifact)
     if (stored) known.push(locked ?? { url: source.url, sha256: stored.manifest.sha256 })
   }

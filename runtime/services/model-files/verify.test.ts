@@ -51,6 +51,16 @@ describe("find and verify", () => {
     expect(existsSync(join(dir(), "models"))).toBe(false)
   })
 
+  it("verify takes a local file that is not there for one that is not needed, where another source is", async () => {
+    publishWheel()
+    const { pull, files } = start()
+    const local = { url: "file:local/w.bin" }
+    const verify = (sources: readonly ModelSource[]) => Effect.runPromise(files.verify(sources))
+    await pull([local, inWheel("my_model/model/")])
+    expect(await verify([local, inWheel("my_model/model/")])).toEqual([])
+    expect(await verify([local])).toEqual([expect.stringMatching(/w\.bin does not exist/)])
+  })
+
   it("verify names the damaged file; the next pull repairs it", async () => {
     publishWheel()
     const { pull, files } = start()

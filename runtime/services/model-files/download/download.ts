@@ -19,6 +19,10 @@ export interface RemoteFile {
   readonly sha256: string | undefined
   /** Its name in git, where the index says that instead: SHA-1 of a head and the content. */
   readonly gitBlob?: string | undefined
+  /** Where the index says it. */
+  readonly bytes?: number | undefined
+  /** What 401 and 403 of its own server mean, where that is known. */
+  refusal?(reply: Pick<Response, "status" | "headers">): SourceFailed
 }
 
 export interface Downloaded {
@@ -109,6 +113,13 @@ const append = async (options: DownloadOptions, part: PartFile, reply: WebReply)
     throw new DamagedContent(`more than the announced ${total} bytes came`)
 }
 
+/** A host that the file's server redirects to may refuse for reasons of its own. */
+const failureOf = (file: RemoteFile, { response, url }: WebReply): SourceFailed => {
+  const isOwn = new URL(url).origin === new URL(file.url).origin
+  const refusal = isOwn && [401, 403].includes(response.status) && file.refusal?.(response)
+  return refusal || statusFailure(response, url)
+}
+
 const startAgain = async (part: PartFile, url: string, why: string): Promise<never> => {
   await part.restart({ url })
   throw new SourceFailed(why, { retry: true })
@@ -135,7 +146,7 @@ const attempt = async (options: DownloadOptions, part: PartFile): Promise<void> 
     else if (response.status === 416 && part.bytes() > 0) {
       if (contentRange(response).total === part.bytes()) return
       await startAgain(part, file.url, "the file on the server became shorter")
-    } else if (response.status !== 206) throw statusFailure(response, reply.url)
+    } else if (response.status !== 206) throw failureOf(file, reply)
     else if (!continues(response, part))
       await startAgain(part, file.url, "the server did not continue where it was asked to")
     await append(options, part, reply)

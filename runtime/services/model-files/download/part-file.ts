@@ -62,7 +62,8 @@ const makePart = (
       await handle.truncate(0)
       bytes = 0
       hash = createHash("sha256")
-      await writeWhole(validatorPath(path), JSON.stringify(next))
+      // its URL may hold a password
+      await writeWhole(validatorPath(path), JSON.stringify(next), 0o600)
       validator = next
     },
     append: async (chunk) => {

@@ -19,6 +19,7 @@ const Listing = Schema.Array(
     type: Schema.String,
     path: Schema.String,
     oid: Schema.optionalKey(Schema.String),
+    size: Schema.optionalKey(Schema.Int),
     lfs: Schema.optionalKey(Schema.NullOr(Schema.Struct({ oid: Schema.String }))),
   }),
 )
@@ -43,7 +44,11 @@ const encodePath = (path: string): string => path.split("/").map(encodeURICompon
 const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision)
 
 /** Why the hub does not give it: its status, and the code that it sends in a header. */
-const refusal = (context: PullContext, source: HubSource, { status, headers }: WebHead) => {
+const refusal = (
+  context: PullContext,
+  source: HubSource,
+  { status, headers }: Pick<WebHead, "status" | "headers">,
+) => {
   const { base, hasToken } = hubOf(context.env)
   const { repo, revision, path } = source
   const code = headers.get("x-error-code")
@@ -121,9 +126,11 @@ const listFolder = async (
     if (page.status !== 200) throw refusal(context, source, page)
     const listing = decodeListing(parseJson(page.text, url))
     if (Result.isFailure(listing)) throw new SourceFailed(`${shownUrl(url)} is not a listing`)
-    for (const { type, path, oid, lfs } of listing.success)
-      if (type === "file" && isAsked(path))
-        files.push(remoteFile(context, source, path, { sha256: lfs?.oid, gitBlob: lfs ? "" : oid }))
+    for (const { type, path, oid, lfs, size: bytes } of listing.success)
+      if (type === "file" && isAsked(path)) {
+        const said = { sha256: lfs?.oid, gitBlob: lfs ? "" : oid, bytes }
+        files.push(remoteFile(context, source, path, said))
+      }
     if (files.length > maxFiles)
       throw new SourceFailed(`the folder has more than ${maxFiles} files`)
     url = nextPage(page.headers, url)
@@ -139,7 +146,7 @@ const remoteFile = (
   context: PullContext,
   source: HubSource,
   path: string,
-  { sha256, gitBlob = "" }: Pick<RemoteFile, "sha256" | "gitBlob">,
+  { sha256, gitBlob = "", bytes }: Pick<RemoteFile, "sha256" | "gitBlob" | "bytes">,
 ): RemoteFile => {
   if (!isSafePath(path))
     throw new SourceFailed(`the hub lists an unsafe path: ${JSON.stringify(path)}`)
@@ -149,7 +156,10 @@ const remoteFile = (
     headers,
     path,
     sha256,
+    bytes,
     ...(/^[0-9a-f]{40}$/.test(gitBlob) && { gitBlob }),
+    // a gated repository lists its files to everybody
+    refusal: (reply) => refusal(context, { ...source, path }, reply),
   }
 }
 

@@ -1,7 +1,7 @@
 import { readdir, stat } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import type { PullContext } from "../context.ts"
-import { SourceFailed } from "../failure.ts"
+import { NotThere, SourceFailed } from "../failure.ts"
 import { cachedDigest, sha256OfFile } from "../store/digest.ts"
 import { fileDigestsDir } from "../store/store.ts"
 import { isMissing } from "../system-error.ts"
@@ -30,10 +30,9 @@ const statOf = async (path: string) => {
   try {
     return await stat(path)
   } catch (error) {
+    if (isMissing(error)) throw new NotThere(`${path} does not exist`)
     throw new SourceFailed(
-      isMissing(error)
-        ? `${path} does not exist`
-        : `${path} can't be read: ${error instanceof Error ? error.message : String(error)}`,
+      `${path} can't be read: ${error instanceof Error ? error.message : String(error)}`,
     )
   }
 }

@@ -31,7 +31,10 @@ export const parseSource = (source: ModelSource): ParsedSource => {
  * holds no secret (credentials, a signed query).
  */
 export const isLockable = ({ url, sha256 }: ModelSource): boolean =>
-  sha256 === undefined && !url.startsWith("file:") && shownUrl(url) === url
+  sha256 === undefined && !url.startsWith("file:") && !holdsSecret(url)
+
+/** Whether a URL has credentials or a query, as signed addresses do. */
+export const holdsSecret = (url: string): boolean => shownUrl(url) !== url
 
 export const findLocked = (
   { lock, isRenewal }: Pick<PullContext, "lock" | "isRenewal">,

@@ -153,6 +153,7 @@ describe("hub", () => {
           headers: { authorization: "Bearer t" },
           path: "a b.onnx",
           sha256: hex("e"),
+          refusal: expect.any(Function),
         },
       ],
     })

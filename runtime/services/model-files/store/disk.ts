@@ -52,10 +52,10 @@ export const syncFolder = async (folder: string): Promise<void> => {
 }
 
 /** Replaces a file atomically: all of the new text or all of the old. */
-export const writeWhole = async (path: string, text: string): Promise<void> => {
+export const writeWhole = async (path: string, text: string, mode = 0o666): Promise<void> => {
   const next = `${path}.${process.pid}.new`
   try {
-    await writeFile(next, text, { flush: true })
+    await writeFile(next, text, { flush: true, mode })
     await rename(next, path)
   } catch (error) {
     await rm(next, { force: true })

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import { setUp } from "../testing/fixture.ts"
-import { acquireLock, type LockHolder } from "./lock.ts"
+import { acquireLock, type LockHolder, pidSpace } from "./lock.ts"
 
 const { dir, context } = setUp()
 const path = () => join(dir(), "x.lock")
@@ -26,7 +26,13 @@ const take = (
   })
 
 const leave = (holder: Partial<LockHolder>) =>
-  writeFile(path(), JSON.stringify({ pid: process.ppid, host: hostname(), token: "t", ...holder }))
+  writeFile(
+    path(),
+    JSON.stringify({
+      ...{ pid: process.ppid, host: hostname(), pids: pidSpace(), token: "t" },
+      ...holder,
+    }),
+  )
 const deadPid = () => spawnSync(process.execPath, ["-e", ""]).pid ?? 0
 
 describe("acquireLock", () => {
@@ -68,6 +74,19 @@ describe("acquireLock", () => {
     const lock = await take()
     await lock.release()
     expect(existsSync(path())).toBe(false)
+  })
+
+  it("waits for a process of another container that has its host name and a pid of ours", async () => {
+    await leave({ pid: process.pid, pids: "pid:[1]" })
+    let now = 0
+    let looks = 0
+    const onWait = () => {
+      looks += 1
+      now += 500
+    }
+    const lock = await take({ nowMs: () => now, onWait })
+    expect(looks).toBeGreaterThanOrEqual(4)
+    await lock.release()
   })
 
   it("waits for a living process, and takes over once it shows no life for long", async () => {

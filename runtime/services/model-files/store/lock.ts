@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto"
+import { readlinkSync } from "node:fs"
 import { link, readFile, rm, stat, utimes, writeFile } from "node:fs/promises"
 import { hostname } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -7,7 +8,13 @@ import type { PullContext } from "../context.ts"
 import { SourceFailed } from "../failure.ts"
 import { isMissing, isSystemError } from "../system-error.ts"
 
-const Holder = Schema.Struct({ pid: Schema.Int, host: Schema.String, token: Schema.String })
+const Holder = Schema.Struct({
+  pid: Schema.Int,
+  host: Schema.String,
+  /** Absent: from an earlier version. */
+  pids: Schema.optionalKey(Schema.String),
+  token: Schema.String,
+})
 export type LockHolder = typeof Holder.Type
 const decodeHolder = Schema.decodeUnknownResult(Schema.fromJsonString(Holder))
 
@@ -89,8 +96,20 @@ const processLives = (pid: number): boolean => {
   }
 }
 
+/**
+ * What a pid is unique in: on Linux the namespace of pids, as containers may share a host name and
+ * each have a process 1.
+ */
+export const pidSpace = (): string => {
+  try {
+    return readlinkSync("/proc/self/ns/pid")
+  } catch {
+    return ""
+  }
+}
+
 const isDead = ({ holder }: LockState): boolean => {
-  if (holder === undefined || holder.host !== hostname()) return false
+  if (holder?.host !== hostname() || holder.pids !== pidSpace()) return false
   return holder.pid === process.pid ? !ourTokens.has(holder.token) : !processLives(holder.pid)
 }
 
@@ -140,7 +159,8 @@ const holdLock = ({ path, context }: LockOptions, token: string, text: string): 
 
 const waitForLock = async (options: LockOptions, token: string): Promise<FileLock> => {
   const { context, path, signal, onWait } = options
-  const text = JSON.stringify({ pid: process.pid, host: hostname(), token } satisfies LockHolder)
+  const holder = { pid: process.pid, host: hostname(), pids: pidSpace(), token }
+  const text = JSON.stringify(holder satisfies LockHolder)
   let watched: { mtimeMs: number; sinceMs: number } | undefined
   for (;;) {
     signal?.throwIfAborted()

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, it } from "vitest"
 import { parse } from "yaml"
 import type { ModelId } from "../../../../core/services/ids.ts"
 import { fastTiming } from "../testing/timing.ts"
+import { pidSpace } from "./lock.ts"
 import { openSourceLock } from "./source-lock.ts"
 
 let dir = ""
@@ -68,7 +69,8 @@ it("waits while another process changes the file, and loses nothing of it", asyn
 
 it("does not wait for a process that died, and leaves nothing beside the file", async () => {
   const { pid = 0 } = spawnSync(process.execPath, ["-e", ""])
-  writeFileSync(`${file()}.lock`, JSON.stringify({ pid, host: hostname(), token: "t" }))
+  const holder = { pid, host: hostname(), pids: pidSpace(), token: "t" }
+  writeFileSync(`${file()}.lock`, JSON.stringify(holder))
   await openSourceLock(file()).add(one, source("x"))
   expect(await readdir(dir)).toEqual(["models.lock.yaml"])
 })

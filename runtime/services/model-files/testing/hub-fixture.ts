@@ -4,7 +4,7 @@ import { Cause, Effect, Exit } from "effect"
 import { afterEach, beforeEach } from "vitest"
 import { fakeLog } from "../../../../testing/fakes/log.ts"
 import { type FileServer, startFileServer } from "../../../../testing/files-server.ts"
-import { makeModelFiles } from "../model-files.ts"
+import { type ModelFilesOptions, makeModelFiles } from "../model-files.ts"
 import { openSourceLock } from "../store/source-lock.ts"
 import { setUp, sha256 } from "./fixture.ts"
 import { fastTiming } from "./timing.ts"
@@ -27,7 +27,10 @@ export const setUpHub = () => {
   afterEach(() => cdn.close())
   const lockFile = () => join(dir(), "models.lock.yaml")
   /** A server that starts with this folder's lock file. */
-  const start = (env: Readonly<Record<string, string>> = {}) => {
+  const start = (
+    env: Readonly<Record<string, string>> = {},
+    more: Partial<ModelFilesOptions> = {},
+  ) => {
     const log = fakeLog()
     const files = makeModelFiles({
       modelsDir: join(dir(), "models"),
@@ -36,6 +39,7 @@ export const setUpHub = () => {
       cwd: dir(),
       timing: fastTiming,
       lock: openSourceLock(lockFile()),
+      ...more,
     })
     const run = async (pulled: Effect.Effect<string, unknown>) => {
       const exit = await Effect.runPromiseExit(pulled)
