@@ -12,6 +12,8 @@ interface AccountQueue<Entry> {
   lastTurn: number
 }
 
+const maxAbsent = 10_000
+
 /**
  * Requests that wait for a slot. Real-time requests come before batch requests; accounts with fewer
  * running requests come first, then accounts take turns (round robin); the requests of one account
@@ -19,12 +21,16 @@ interface AccountQueue<Entry> {
  */
 export class FairQueue<Entry extends QueueEntry> {
   private readonly accounts = new Map<string, AccountQueue<Entry>>()
+  /** The last turns of accounts with nothing in the queue, while others wait. */
+  private readonly absent = new Map<string, number>()
   private turn = 0
 
   push(entry: Entry): void {
     let queue = this.accounts.get(entry.account)
     if (!queue) {
-      queue = { entries: { realtime: [], batch: [] }, lastTurn: 0 }
+      const lastTurn = this.absent.get(entry.account) ?? 0
+      this.absent.delete(entry.account)
+      queue = { entries: { realtime: [], batch: [] }, lastTurn }
       this.accounts.set(entry.account, queue)
     }
     queue.entries[entry.priority].push(entry)
@@ -60,8 +66,11 @@ export class FairQueue<Entry extends QueueEntry> {
     const entries = queue?.entries[entry.priority]
     const index = entries?.indexOf(entry) ?? -1
     if (index >= 0) entries!.splice(index, 1)
-    if (queue && !queue.entries.realtime.length && !queue.entries.batch.length)
-      this.accounts.delete(entry.account)
+    if (!queue || queue.entries.realtime.length || queue.entries.batch.length) return
+    this.accounts.delete(entry.account)
+    // an account with one request after the other would come before all that wait all the time
+    this.absent.set(entry.account, queue.lastTurn)
+    if (this.accounts.size === 0 || this.absent.size > maxAbsent) this.absent.clear()
   }
 
   find(id: number): Entry | undefined {
@@ -78,5 +87,6 @@ export class FairQueue<Entry extends QueueEntry> {
 
   clear(): void {
     this.accounts.clear()
+    this.absent.clear()
   }
 }
