@@ -23,6 +23,9 @@ export interface NewBlock {
   readonly to: number
 }
 
+/** Short blocks take the room of whole ones, whose memory then waits for longer. */
+const mostSpare = 16
+
 /**
  * The number of tokens of a block, at most up to `most`, that are those of the sequence from `at`
  * on.
@@ -85,7 +88,7 @@ export class BlockTree {
     return path.length ? path.at(-1)!.children : this.roots.get(owner)
   }
 
-  /** Makes the blocks of a path the most recently used. */
+  /** Makes the blocks of a path, none of which was dropped, the most recently used. */
   touch(owner: string, path: readonly Block[]): void {
     for (const block of [...path].reverse()) {
       this.byAge.delete(block)
@@ -95,16 +98,17 @@ export class BlockTree {
 
   /**
    * Copies tokens out of a cache into a new block behind the path; undefined when there is no
-   * memory for it.
+   * memory for it. Blocks of `kept` are not evicted for it.
    */
   add(
     owner: string,
     path: readonly Block[],
     cache: KvCache,
     { ids, from, to }: NewBlock,
+    kept = path,
   ): Block | undefined {
     const bytes = (to - from) * this.tokenBytes
-    if (!this.makeRoom(bytes, path)) return undefined
+    if (!this.makeRoom(bytes, kept)) return undefined
     const spare = to - from === blockTokens ? this.spare.pop() : undefined
     const data = cache.bank.read(cache.row, from, to - from, spare)
     const parent = path.at(-1)
@@ -127,13 +131,12 @@ export class BlockTree {
   }
 
   /**
-   * Evicts the oldest blocks until there is room. Returns false when only blocks of the path itself
-   * are left.
+   * Evicts the oldest blocks until there is room. Returns false when the oldest is one of `kept`.
    */
-  private makeRoom(bytes: number, path: readonly Block[]): boolean {
+  private makeRoom(bytes: number, kept: readonly Block[]): boolean {
     while (this.bytes + bytes > this.maxBytes) {
       const oldest = this.byAge.keys().next().value
-      if (!oldest || path.includes(oldest)) return false
+      if (!oldest || kept.includes(oldest)) return false
       this.drop(oldest)
     }
     return true
@@ -146,7 +149,8 @@ export class BlockTree {
     if (!block.parent && !siblings.size) this.roots.delete(owner)
     this.byAge.delete(block)
     this.bytes -= block.tokens * this.tokenBytes
-    if (block.tokens === blockTokens && !block.data.isLost) this.spare.push(block.data)
+    const isReusable = block.tokens === blockTokens && !block.data.isLost
+    if (isReusable && this.spare.length < mostSpare) this.spare.push(block.data)
     else block.data.release()
   }
 }

@@ -145,7 +145,7 @@ export class CachedDecoder {
     const { logits, fresh } = await this.run([cache], ids, logitsAt, kind)
     if (!cache.append(fresh, ids.length)) throw notFinite()
     if (wantsLogits && isBroken(fresh, logits)) {
-      cache.bank.clear(cache.row)
+      cache.clear()
       throw notFinite()
     }
     return logits
@@ -196,7 +196,7 @@ export class CachedDecoder {
       const cache = caches[index]!
       if (!cache.append(fresh, 1, 1, rows, index)) return undefined
       if (!isBroken(fresh, own)) return own
-      cache.bank.clear(cache.row)
+      cache.clear()
       return undefined
     })
   }

@@ -101,11 +101,17 @@ export class KvCache {
 
   /**
    * Appends the first `keep` of `count` tokens from the output of a pass over `rows` rows, of which
-   * this is number `index`. Returns false, and appends nothing, when a number is not finite.
+   * this is number `index`. Returns false when a number is not finite: the cache is empty then.
    */
   append(fresh: KvNumbers, count: number, keep = count, rows = 1, index = 0): boolean {
-    if (!this.bank.write(this.row, this.length, fresh, { rows, index, count, keep })) return false
-    this.length += keep
-    return true
+    const isSound = this.bank.write(this.row, this.length, fresh, { rows, index, count, keep })
+    this.length = isSound ? this.length + keep : 0
+    return isSound
+  }
+
+  /** Empties it: what is no number would reach the sequences beside it. */
+  clear(): void {
+    this.bank.clear(this.row)
+    this.length = 0
   }
 }

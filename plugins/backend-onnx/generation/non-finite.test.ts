@@ -108,7 +108,7 @@ const open = () => {
   const settled = async () => {
     for (let i = 0; i < 120; i++) await new Promise((resolve) => setImmediate(resolve))
   }
-  return { submit, ends, texts, settled, scheduler, passes }
+  return { submit, ends, texts, settled, scheduler, passes, prefixes }
 }
 
 test.each([
@@ -144,6 +144,14 @@ test("a poisoned prompt fails alone, and its beginning is not kept", async () =>
   await settled()
   expect(ends.get(1)).toMatch(/not finite/)
   expect(ends.get(2)).toBe("done")
+})
+
+test("nothing is kept of a prompt whose later chunk is poisoned: its row was emptied", async () => {
+  const { submit, ends, settled, prefixes } = open()
+  submit(1, [...Array.from({ length: 300 }, (_, i) => i % 30), brokenKeys, 1])
+  await settled()
+  expect(ends.get(1)).toMatch(/not finite/)
+  expect(prefixes.bytes).toBe(0)
 })
 
 test("a lone writer guesses: fewer passes, and the text that the model would have written", async () => {

@@ -201,21 +201,38 @@ test("V8 does not count whole blocks, and the memory of dropped ones is used aga
   expect(prefixes.bytes).toBe(bytes)
 })
 
+test("a short block for a breakpoint takes the room of no block of its own sequence", () => {
+  const prefixes = new PrefixCache(4 * blockTokens * tokenBytes, tokenBytes)
+  const [long, other] = [range(80), range(32, 500)]
+  for (let times = 0; times < 2; times++) keep(prefixes, "a", long, { breakpoints: [24] })
+  keep(prefixes, "b", other)
+  expect(prefixes.bytes).toBeLessThanOrEqual(4 * blockTokens * tokenBytes)
+  const got = found(prefixes, "b", other)
+  const cache = cacheOf(shape)
+  got.restoreInto(cache)
+  expect([got.tokens, dump(cache, got.tokens)]).toEqual([31, dump(filled(other), 31)])
+})
+
+/** Few texts, so that long ones are kept again and again. */
 const text = fc
   .array(fc.constantFrom(0, 1), { minLength: 1, maxLength: 80 })
   .chain((ids) => fc.constantFrom(ids, ids.slice(0, 40), [...ids.slice(0, 33), ...ids]))
-const step = fc.record({
-  owner: fc.constantFrom("a", "b"),
-  ids: text,
-  marked: fc.boolean(),
-  write: fc.boolean(),
-})
+const stepsOf = (texts: readonly (readonly number[])[]) =>
+  fc.array(
+    fc.record({
+      owner: fc.constantFrom("a", "b"),
+      ids: fc.constantFrom(...texts),
+      marked: fc.boolean(),
+      write: fc.boolean(),
+    }),
+    { maxLength: 40 },
+  )
 
 test("whatever is kept and found: the bound holds, and what is restored is what the text itself has", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 24 }),
-      fc.array(step, { maxLength: 40 }),
+      fc.array(text, { minLength: 1, maxLength: 6 }).chain(stepsOf),
       (blocks, steps) => {
         const prefixes = new PrefixCache(blocks * blockTokens * tokenBytes, tokenBytes)
         const seen = new Map<string, string[]>([

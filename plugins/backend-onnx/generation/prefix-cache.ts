@@ -207,7 +207,7 @@ export class PrefixCache {
       const from = before.length * blockTokens
       if (from === end || end - from >= blockTokens) continue
       const known = this.tree.childrenOf(owner, before)?.get(blockKey(ids, from, end))
-      const short = known ?? this.tree.add(owner, before, cache, { ids, from, to: end })
+      const short = known ?? this.tree.add(owner, before, cache, { ids, from, to: end }, path)
       if (!short) continue
       short.marked = true
       if (end === ends.at(-1)) markedTokens = end
