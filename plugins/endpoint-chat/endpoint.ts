@@ -19,8 +19,10 @@ import type { Workers } from "../../core/services/workers.ts"
 import { adapterOf } from "./adapter-choice.ts"
 import { toChunks } from "./chunk-encoding.ts"
 import { answerEvidence, mediaEvidence, requestEvidence } from "./evidence.ts"
+import { makeFetchTurns } from "./fetch-turns.ts"
 import {
   framesIn,
+  isFetched,
   mediaIn,
   picturesIn,
   readMedia,
@@ -97,6 +99,7 @@ const counting = (context: ModelContext, pictures: number): ModelContext =>
 
 const plan = Effect.fnUntracedEager(function* (
   deps: ChatEndpointDeps,
+  inTurn: ReturnType<typeof makeFetchTurns>,
   call: Call<ChatBody>,
 ): Effect.fn.Return<Plan, ApiError> {
   const { catalogue, clock, ids } = deps
@@ -109,7 +112,10 @@ const plan = Effect.fnUntracedEager(function* (
   const placed = mediaIn(body)
   yield* refuseMedia(catalogue, entry, placed)
   const maxTokens = yield* maxTokensOf(body, entry, catalogue.served(entry))
-  const media = yield* readMedia(deps, placed)
+  const read = () => readMedia(deps, placed)
+  const media = yield* placed.some(isFetched)
+    ? inTurn(call.context.tenant.account, Effect.suspend(read))
+    : read()
   const pictures = picturesIn(media)
   const { bound, run } = yield* loaded.task
     .plan(toRequest(body, { maxTokens, adapter, media }), counting(call.context, pictures))
@@ -140,8 +146,9 @@ const maxTextBytes = 8 * megabyte
 const readsMedia = ({ entries }: Catalogue): boolean =>
   entries.some(({ task, modalities }) => task === "chat" && modalities.some((m) => m !== "text"))
 
-export const makeChatEndpoint = (deps: ChatEndpointDeps) =>
-  defineEndpoint<ChatBody>({
+export const makeChatEndpoint = (deps: ChatEndpointDeps) => {
+  const inTurn = makeFetchTurns()
+  return defineEndpoint<ChatBody>({
     id: "chat.completions",
     summary: "Answers a conversation, whole or as a stream of chunks.",
     method: "POST",
@@ -155,5 +162,6 @@ export const makeChatEndpoint = (deps: ChatEndpointDeps) =>
     event: ChatChunk,
     creates: true,
     batchable: true,
-    plan: (call) => plan(deps, call),
+    plan: (call) => plan(deps, inTurn, call),
   })
+}

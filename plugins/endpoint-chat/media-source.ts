@@ -52,7 +52,7 @@ const fetched = (
     Effect.catch(({ message }) => Effect.succeed(`could not be fetched: ${message}`)),
   )
 
-const isAddress = (url: string): boolean => /^https?:/i.test(url.slice(0, 8))
+export const isAddress = (url: string): boolean => /^https?:/i.test(url.slice(0, 8))
 
 /** The bytes of a data URI, or of an address, which is fetched through the guard; else what is wrong. */
 export const mediaBytes = (

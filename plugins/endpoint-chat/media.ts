@@ -4,9 +4,10 @@ import type { Part } from "../../core/ports/model.ts"
 import type { Catalogue } from "../../core/services/catalogue.ts"
 import type { ModelEntry } from "../../core/services/model-entry.ts"
 import { type PlacedImage, readImages } from "./images.ts"
+import { isAddress } from "./media-source.ts"
 import type { ChatBody } from "./request-schema.ts"
 import { type PlacedSound, readSounds } from "./sounds.ts"
-import { type PlacedVideo, readVideos, type VideoDeps } from "./videos.ts"
+import { type PlacedVideo, readVideos, sourceOf, type VideoDeps } from "./videos.ts"
 
 type Block = Exclude<NonNullable<ChatBody["messages"][number]["content"]>, string>[number]
 type MediaBlock = Exclude<Block, { readonly type: "text" }>
@@ -55,6 +56,12 @@ export const refuseMedia = (
   const taken = modalities.length > 1 ? `${modalities.join(" and ")} only` : "text only"
   const message = `${param}: the model '${entry.id}' takes ${taken}, not ${names[kindOf(first)]}.`
   return Effect.fail(apiError("unsupported_parameter", message, { param }))
+}
+
+/** Whether a part is at an address, and not in the request. */
+export const isFetched = (placed: Placed): boolean => {
+  if (isImage(placed)) return isAddress(placed.block.image_url.url)
+  return isVideo(placed) && isAddress(sourceOf(placed.block).url ?? "")
 }
 
 /** Reads the media of a request. Fails with 400 and the path of the first that is wrong. */

@@ -67,7 +67,7 @@ const framesOf = (
 }
 
 /** Where a block has its video. */
-const sourceOf = (block: Video) => {
+export const sourceOf = (block: Video) => {
   if (block.type === "video_url") return { field: "video_url.url", url: block.video_url.url }
   const { url, data } = block.input_video
   return url != null
