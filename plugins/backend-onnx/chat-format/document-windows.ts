@@ -33,7 +33,8 @@ export const windowsOf = (
   }: { readonly goesOn?: boolean; readonly most?: number; readonly overlap?: number } = {},
 ): TokenWindows => {
   const windows: TokenRange[] = []
-  for (let from = 0; from < tokens && windows.length < most; from += capacity - overlap) {
+  const step = Math.max(1, capacity - overlap)
+  for (let from = 0; from < tokens && windows.length < most; from += step) {
     const isLast = from + capacity >= tokens
     if (isLast && goesOn && from > 0) return { windows, next: from }
     windows.push({ from, to: Math.min(from + capacity, tokens) })
@@ -72,6 +73,12 @@ export type ReadParts<Input> =
   | { readonly parts: readonly ReadPart<Input>[] }
   | { readonly queryTooLong: number }
   | { readonly refused: string }
+
+/** What is read of a part without text. */
+export const blankPart = ({ text, goesOn }: DocumentPart): ReadPart<never> => ({
+  windows: [],
+  ...(goesOn && { next: { characters: text.length, tokens: 0 } }),
+})
 
 /** A tokenized part and its windows. */
 export interface TokenizedPart extends TokenWindows {

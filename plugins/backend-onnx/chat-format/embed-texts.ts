@@ -101,7 +101,8 @@ const framedWindows = (
   window: number,
 ): readonly TextWindow[] => {
   const room = window - before.length - after.length
-  const isShort = prefix.length <= room / 2 || prefix.length + ids.length <= room
+  const fits = prefix.length < room && prefix.length + ids.length <= room
+  const isShort = prefix.length <= room / 2 || fits
   const [repeated, body] = isShort ? [prefix, ids] : [[], [...prefix, ...ids]]
   return partsOf(body, room - repeated.length).map((part) => ({
     ids: Int32Array.from([...before, ...repeated, ...part.ids, ...after]),

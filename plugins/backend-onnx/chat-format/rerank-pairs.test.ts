@@ -22,6 +22,18 @@ const pairsOf = (query: string, text: string, windowTokens: number) =>
     ],
   })
 
+test("a blank part of a document is followed by the next one", async () => {
+  const part = { text: " \n ", maxTokens: 9, maxWindows: 9, maxSequences: 9 }
+  const parts = [
+    { ...part, goesOn: true },
+    { ...part, goesOn: false },
+  ]
+  const wanted = { query: "sea", queryTokens: 9, windowTokens: 16, parts }
+  expect(await rerankPairs(tokenizer, wanted)).toEqual({
+    parts: [{ windows: [], next: { characters: 3, tokens: 0 } }, { windows: [] }],
+  })
+})
+
 const words = (most: number) =>
   fc.array(fc.constantFrom("sea", "a", "river"), { minLength: 1, maxLength: most })
 

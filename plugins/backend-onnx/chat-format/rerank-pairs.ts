@@ -1,5 +1,6 @@
 import type { Tokenizer } from "tokenizers"
 import {
+  blankPart,
   type DocumentPart,
   nextPart,
   type ReadPart,
@@ -107,7 +108,7 @@ export const rerankPairs = async (
   const read: ReadPart<readonly TokenPair[]>[] = []
   for (const part of parts) {
     if (!part.text.trim()) {
-      read.push({ windows: [] })
+      read.push(blankPart(part))
       continue
     }
     const tokenized = await tokenizedPart(tokenizer, part, left, queries.length)

@@ -1,5 +1,6 @@
 import type { ChatTokenizer } from "../tokenizer/chat-tokenizer.ts"
 import {
+  blankPart,
   type DocumentPart,
   likelyCharacters,
   nextPart,
@@ -44,7 +45,7 @@ class Prompts {
   }
 
   async read(part: DocumentPart): Promise<ReadPart<readonly Int32Array[]>> {
-    if (!part.text.trim()) return { windows: [] }
+    if (!part.text.trim()) return blankPart(part)
     const whole = await this.wholeOf(part)
     if (whole) return { windows: [[whole]] }
     const tokenized = await tokenizedPart(
