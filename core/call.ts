@@ -41,12 +41,12 @@ const runOnce = (
   caller: Caller,
   prepared: Prepared,
 ) => {
-  const work =
+  const work = (settled?: (answer: Answer) => void) =>
     endpoint.access === "key"
-      ? paid(deps, endpoint, input, caller, prepared)
+      ? paid(deps, endpoint, input, caller, prepared, settled)
       : unpaid(deps, prepared)
   const store = endpoint.creates ? deps.idempotency() : undefined
-  if (!store || input.idempotencyKey === undefined) return work
+  if (!store || input.idempotencyKey === undefined) return work()
   const only = {
     store,
     log: deps.log,

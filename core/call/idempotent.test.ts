@@ -1,4 +1,4 @@
-import { Effect, Stream } from "effect"
+import { Deferred, Effect, Fiber, Stream } from "effect"
 import { describe, expect, it, vi } from "vitest"
 import { apiError, PortError } from "../errors.ts"
 import { type Answering, streaming, useCallFixture, whole } from "./testing/fixture.ts"
@@ -64,6 +64,24 @@ describe("with an Idempotency-Key", () => {
     ).toMatchObject({
       json: [409, "15"],
     })
+  })
+
+  it("a client that leaves while its call is settled pays once: its retry gets the reply", async () => {
+    const door = Deferred.makeUnsafe<void>()
+    const settles = vi.mocked(calls.fixture.billing.settle)
+    const settle = settles.getMockImplementation()!
+    settles.mockImplementation((items) => Effect.andThen(Deferred.await(door), settle(items)))
+    const asked = calls.fixture.path.run(endpoint(whole(10)), calls.fixture.input({ n: 1 }, keyed))
+    const fiber = Effect.runFork(Effect.scoped(asked))
+    await vi.waitFor(() => expect(settles).toHaveBeenCalled())
+    fiber.interruptUnsafe()
+    Deferred.doneUnsafe(door, Effect.void)
+    await Effect.runPromise(Fiber.await(fiber))
+    expect(await calls.fixture.ask(endpoint(whole(10)), { n: 1 }, keyed)).toMatchObject({
+      status: 200,
+      headers: { "idempotent-replayed": "true" },
+    })
+    expect(calls.fixture.billing.calls.map(({ state }) => state)).toEqual(["settled"])
   })
 
   it("a failed call may be tried again, as may a cut one", async () => {

@@ -62,15 +62,15 @@ type OnceOnly = {
 }
 
 /**
- * Runs `work` once for a key; a second request with the key gets the first one's reply, another
- * body under it 409. The 409 while the first one runs says in `Retry-After` when its lease ends: a
- * retry at that time runs if the server of the first one was killed. A stream holds the key while
- * it runs, and is not remembered.
+ * Runs `work` once for a key; it calls `settled` when its answer is paid for. A second request with
+ * the key gets the first one's reply, another body under it 409. The 409 while the first one runs
+ * says in `Retry-After` when its lease ends: a retry at that time runs if the server of the first
+ * one was killed. A stream holds the key while it runs, and is not remembered.
  */
 export const idempotently = <A extends { readonly reply: Reply }, E, R>(
   { store, log, caller, key, fingerprint }: OnceOnly,
   replay: (reply: Reply) => Effect.Effect<A, E, R>,
-  work: Effect.Effect<A, E, R>,
+  work: (settled: (answer: A) => void) => Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E | ApiError | PortError, R | Scope.Scope> =>
   // a caller that leaves between settlement and memory would pay again for its retry
   Effect.uninterruptibleMask((restore) =>
@@ -96,12 +96,12 @@ export const idempotently = <A extends { readonly reply: Reply }, E, R>(
           found.leaseLeftMs,
         )
       const forget = Effect.ignore(store.forget(caller.tenant, key))
-      return yield* restore(work).pipe(
-        Effect.onError(() => forget),
+      const keep = ({ reply }: A) => remember(store, log, caller, key, reply)
+      const paidFor: A[] = []
+      return yield* restore(work((answer) => void paidFor.push(answer))).pipe(
+        Effect.onError(() => (paidFor[0] ? keep(paidFor[0]) : forget)),
         Effect.tap((answer) =>
-          "events" in answer.reply
-            ? Effect.addFinalizer(() => forget)
-            : remember(store, log, caller, key, answer.reply),
+          "events" in answer.reply ? Effect.addFinalizer(() => forget) : keep(answer),
         ),
       )
     }),

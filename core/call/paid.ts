@@ -114,13 +114,17 @@ const timedAdmission = (
   })
 }
 
-/** Admits, runs and settles. The Scope's end settles a call that was cut. */
+/**
+ * Admits, runs and settles. The Scope's end settles a call that was cut. `settled` is called with a
+ * whole answer once it is paid for, also when the caller has left by then.
+ */
 export const paid = Effect.fnUntraced(function* (
   deps: CallPathDeps,
   endpoint: Endpoint,
   input: CallInput,
   caller: Caller,
   prepared: Prepared,
+  settled?: (answer: Answer) => void,
 ): Effect.fn.Return<Answer, ApiError | PortError, Scope.Scope> {
   const { call, plan } = prepared
   const { serverTiming: timing } = prepared.meter
@@ -140,11 +144,10 @@ export const paid = Effect.fnUntraced(function* (
     timedAdmission(deps, endpoint, input, caller, prepared, admitted),
   )
   if (deps.cohort) yield* deps.cohort
+  const named = () => ({ "x-call-id": call.id, ...rateHeaders(rate) })
   const reply = yield* runPlan(deps.log, plan).pipe(
     (run) => Effect.onExitPrimitive(run, note),
-    Effect.mapError((error) =>
-      withErrorHeaders(error, { "x-call-id": call.id, "x-cost-idr": "0", ...rateHeaders(rate) }),
-    ),
+    Effect.mapError((error) => withErrorHeaders(error, { ...named(), "x-cost-idr": "0" })),
   )
   if ("events" in reply) {
     const settled = Stream.fromEffectDrain(maskInternalErrors(deps.log)(settle(reply.status)))
@@ -154,11 +157,14 @@ export const paid = Effect.fnUntraced(function* (
     return { reply: streamed, cost, timing }
   }
   if (deps.cohort) yield* deps.cohort
+  const end = Effect.map(settle(reply.status), () => {
+    const headers = callHeaders(prepared, rate, cost())
+    const answer: Answer = { reply: withHeaders(reply, headers), cost, timing }
+    settled?.(answer)
+    return answer
+  })
   // whether the money moved is not known then, so no cost is named
-  yield* maskInternalErrors(deps.log)(settle(reply.status)).pipe(
-    Effect.mapError((error) =>
-      withErrorHeaders(error, { "x-call-id": call.id, ...rateHeaders(rate) }),
-    ),
+  return yield* maskInternalErrors(deps.log)(Effect.uninterruptible(end)).pipe(
+    Effect.mapError((error) => withErrorHeaders(error, named())),
   )
-  return { reply: withHeaders(reply, callHeaders(prepared, rate, cost())), cost, timing }
 })
