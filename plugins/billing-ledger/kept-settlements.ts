@@ -73,6 +73,20 @@ const makeWrites = ({ journal, log }: KeptSettlementsDeps, isKept: (id: string) 
   return { write, unwritten }
 }
 
+/** The journals of others, but for those that can't be read. */
+const readable = ({ others }: SettlementJournal, log: Log) =>
+  Effect.map(others, (found) =>
+    [...found].flatMap(([replica, items]) => {
+      if (items) return [[replica, items] as const]
+      log.warn(
+        "ledger.journal_unreadable",
+        "settlements that another server has kept can't be read; its file stays where it is",
+        { replica },
+      )
+      return []
+    }),
+  )
+
 /**
  * Settlements that the database could not take. States of one: kept (journal and memory) -> settled
  * -> forgotten (the journal is emptied when nothing is kept any more). A settlement counts once for
@@ -136,11 +150,11 @@ export const makeKeptSettlements = (deps: KeptSettlementsDeps): KeptSettlements 
   const adopt = (isAlive: (replica: string) => boolean) =>
     Effect.gen(function* () {
       if (!journal) return
-      for (const [replica, items] of yield* journal.others) {
+      for (const [replica, items] of yield* readable(journal, log)) {
         if (isBusy && hasAdopted && isAlive(replica)) continue
         yield* Effect.forEach(items, keep, { concurrency: perWrite, discard: true })
         if (isAlive(replica) || items.some(({ id }) => unwritten.has(id))) continue
-        yield* journal.remove(replica, items)
+        yield* Effect.ignore(journal.remove(replica, items))
       }
       hasAdopted = true
     })

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto"
 import {
   appendFile,
+  mkdir,
   mkdtemp,
   readdir,
   readFile,
@@ -196,6 +197,16 @@ test("reads no files of others", async () => {
     '{"id":1}\nnull\n[]\n{"id":"a","outcome":"b","costMicros":"x"}\n',
   )
   expect(await run(fresh().journal.others)).toEqual(new Map([["broken", []]]))
+})
+
+test("a file that can't be read is not taken for an empty one, and stays", async () => {
+  // a folder in its place: also root can't read it
+  await mkdir(join(folder, "unreadable.jsonl"))
+  const { journal } = fresh()
+  expect(await run(journal.others)).toEqual(new Map([["unreadable", undefined]]))
+  expect(await run(Effect.flip(journal.remove("unreadable", [])))).toMatchObject({
+    message: expect.stringContaining("EISDIR"),
+  })
 })
 
 const disk = mountSmallDisk()

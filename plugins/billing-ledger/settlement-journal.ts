@@ -31,8 +31,8 @@ export interface SettlementJournal {
   rewind(counted: () => readonly string[] | undefined): Effect.Effect<boolean>
   /** Forgets everything, unless something is kept again when its turn comes. */
   clear(isEmpty: () => boolean): Effect.Effect<void, PortError>
-  /** The journals of other replicas, dead or living, by replica. */
-  readonly others: Effect.Effect<ReadonlyMap<string, readonly Settlement[]>, PortError>
+  /** The journals of other replicas, dead or living, by replica; undefined: it can't be read. */
+  readonly others: Effect.Effect<ReadonlyMap<string, readonly Settlement[] | undefined>, PortError>
   /** Unless it has other settlements than `known`: its replica lives after all. */
   remove(replica: string, known: readonly Settlement[]): Effect.Effect<void, PortError>
   /** Removes the file if nothing is kept in it. */
@@ -80,14 +80,22 @@ export const settlementsIn = (text: string): readonly Settlement[] =>
 
 /** The files of other replicas. */
 const otherFiles = (folder: string, replica: string) => {
-  const read = async (name: string) =>
-    settlementsIn(await readFile(join(folder, name), "utf8").catch(() => ""))
+  // one that can't be read is not empty: what it has would be lost with it
+  const read = async (name: string) => {
+    try {
+      return settlementsIn(await readFile(join(folder, name), "utf8"))
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return []
+      throw cause
+    }
+  }
   const readAll = async () => {
     const names = await readdir(folder).catch(() => [])
-    const found = new Map<string, readonly Settlement[]>()
+    const found = new Map<string, readonly Settlement[] | undefined>()
     for (const name of names) {
       if (!name.endsWith(suffix) || name === `${replica}${suffix}`) continue
-      found.set(name.slice(0, -suffix.length), await read(name))
+      const items = await read(name).catch(() => undefined)
+      found.set(name.slice(0, -suffix.length), items)
     }
     return found
   }

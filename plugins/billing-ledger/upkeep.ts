@@ -98,10 +98,10 @@ export const keepUp = (
         everyMs: settings.sweepMs,
       },
       billing.closeInDoubt.pipe(
-        Effect.andThen(billing.flushRefused),
-        Effect.andThen(billing.sweepRefused),
         Effect.andThen(takeOver),
         Effect.andThen(sweep),
+        Effect.andThen(billing.flushRefused),
+        Effect.andThen(billing.sweepRefused),
       ),
     )
   })
