@@ -247,6 +247,17 @@ describe("the end of an answer", () => {
     expect(JSON.stringify(remote.log.lines)).toContain("ended for the reason 'gave up'")
   })
 
+  it.each([
+    { responseFormat: formats.json_schema },
+    { tools: [{ name: "now" }], toolChoice: "required" },
+  ] as const)("of a refusal, which has no form, is content_filter: %j", async (request) => {
+    const refusal = [chunk({ refusal: "I'm sorry, " }), chunk({ refusal: "no." })]
+    upstream.play(stream(...refusal, chunk({}, "stop"), usageOf(5, 2), "[DONE]"))
+    const { text, finish, error } = await asked(request)
+    expect([text, finish, error]).toEqual(["I'm sorry, no.", "content_filter", undefined])
+    expect(upstream.asked.length).toBe(1)
+  })
+
   it("with calls is tool_calls, whatever the server calls it", async () => {
     const call = { index: 0, id: "a", function: { name: "now", arguments: "{}" } }
     upstream.play(stream(chunk({ tool_calls: [call] }), chunk({}, "stop"), "[DONE]"))

@@ -62,6 +62,8 @@ interface Draft {
   readonly calls: Map<number, { name: string; arguments: string; id: string }>
   text: string
   reasoning: string
+  /** The model's own, in a field of its own: its text has no form. */
+  isRefusal: boolean
   finish: FinishReason | undefined
   /** What another Rakit says of a document that it closed. */
   isWhole: boolean | undefined
@@ -91,6 +93,7 @@ export class ChatAnswer {
       calls: new Map(),
       text: "",
       reasoning: "",
+      isRefusal: false,
       finish: undefined,
       isWhole: undefined,
     }))
@@ -147,6 +150,7 @@ export class ChatAnswer {
       const calls = [...draft.calls.values()]
       if (calls.length > 0 && draft.finish === "stop") draft.finish = "tool_calls"
       if (calls.length === 0 && draft.finish === "tool_calls") draft.finish = "stop"
+      if (draft.isRefusal && draft.finish === "stop") draft.finish = "content_filter"
       checkForm(this.request, { ...draft, calls })
       const { isWhole } = draft
       const closed = isWhole !== undefined && { isWhole }
@@ -180,7 +184,9 @@ export class ChatAnswer {
       draft.reasoning += reasoning
       events.push({ type: "reasoning", text: reasoning })
     }
-    const text = textOf(delta.content) || textOf(delta.refusal)
+    const refusal = textOf(delta.refusal)
+    if (refusal !== "") draft.isRefusal = true
+    const text = textOf(delta.content) || refusal
     const content = isFields(logprobs) ? listOf(logprobs.content) : []
     if (text !== "" || (content.length > 0 && this.request.topLogprobs !== undefined)) {
       this.usage.wrote(text)

@@ -36,9 +36,10 @@ const recordFailure = (
   { model, log, metrics }: AttemptDeps,
   upstream: Upstream,
   why: UpstreamFailure,
+  before = 0,
 ): void => {
   metrics.ended(upstream, why.kind)
-  const isEjected = upstream.failed(why)
+  const isEjected = upstream.failed(why, before)
   const fields = { model, upstream: upstream.name, host: upstream.connection.host }
   if (why.kind !== "refused")
     log.warn("upstream.failed", "an upstream did not serve a request", {
@@ -70,11 +71,12 @@ const attemptAt = <A>(deps: AttemptDeps, upstream: Upstream, use: Use<A>) =>
       () => close,
     )
     const beganMs = clock.monotonicMs()
-    return yield* use(upstream).pipe(
+    let before = 0
+    const value = yield* use(upstream).pipe(
       Scope.provide(scope),
       Effect.tap(() =>
         Effect.sync(() => {
-          upstream.succeeded()
+          before = upstream.succeeded()
           metrics.began(upstream, clock.monotonicMs() - beganMs)
         }),
       ),
@@ -86,6 +88,7 @@ const attemptAt = <A>(deps: AttemptDeps, upstream: Upstream, use: Use<A>) =>
         ),
       ),
     )
+    return { value, lost: (why: UpstreamFailure) => recordFailure(deps, upstream, why, before) }
   })
 
 /**
@@ -116,12 +119,11 @@ export const makeAttempts = (deps: AttemptDeps) => {
         yield* Effect.sleep(backoffMs * 2 ** (attempts - 2) * (0.5 + Math.random() / 2))
       tried.add(upstream)
       const outcome = yield* Effect.match(attemptAt(deps, upstream, use), {
-        onSuccess: (value) => ({ value }),
+        onSuccess: (begun) => ({ begun }),
         onFailure: (why) => ({ why }),
       })
-      if ("value" in outcome) {
-        const lost = (why: UpstreamFailure) => recordFailure(deps, upstream, why)
-        const done: Attempt<A> = { value: outcome.value, upstream, attempts, lost }
+      if ("begun" in outcome) {
+        const done: Attempt<A> = { ...outcome.begun, upstream, attempts }
         return done
       }
       last = outcome.why

@@ -101,3 +101,16 @@ it("pauses for Retry-After without ejecting, and a wrong request speaks against 
   clock.advance(3_000)
   expect(choose(upstreams, undefined)).toBe(one)
 })
+
+it("one whose answers break off is ejected, also where each had begun well", () => {
+  const { upstreams } = openAll(1, 1)
+  const [broken] = upstreams
+  const cut = failure("cut", "the answer has no end")
+  const ejects = () => broken!.failed(cut, broken!.succeeded())
+  expect([ejects(), broken!.isEjected(), ejects(), broken!.isEjected()]).toEqual([
+    false,
+    false,
+    true,
+    true,
+  ])
+})

@@ -74,12 +74,7 @@ const readList = (text: string, contentType: string, { options }: Upstream): Pro
 
 /** What llama.cpp says of its chat template and model; older versions do not. */
 const readProperties = (text: string): Partial<Record<Feature, boolean>> => {
-  let properties: unknown
-  try {
-    properties = JSON.parse(text)
-  } catch {
-    return {}
-  }
+  const properties: unknown = JSON.parse(text)
   const { chat_template_caps: template, modalities } = isFields(properties) ? properties : {}
   const tools = isFields(template) ? template.supports_tools : undefined
   const images = isFields(modalities) ? modalities.vision : undefined
@@ -112,10 +107,11 @@ export const probe = (upstream: Upstream): Effect.Effect<Probed, UpstreamFailure
       const { kind } = upstream.options
       const path = kind === "tei" ? "info" : "v1/models"
       const probed = yield* ask(upstream, path, (text, type) => readList(text, type, upstream))
-      if (kind === "llamacpp")
-        upstream.learn(
-          yield* Effect.catch(ask(upstream, "props", readProperties), () => Effect.succeed({})),
-        )
+      if (kind !== "llamacpp") return probed
+      const asked = ask(upstream, "props", readProperties)
+      const properties = yield* Effect.catch(asked, () => Effect.succeed(undefined))
+      // without an answer what it said before holds
+      if (properties) upstream.learn(properties)
       return probed
     }),
   ).pipe(

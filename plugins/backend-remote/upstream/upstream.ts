@@ -86,18 +86,24 @@ export class Upstream {
     return this.options.weight * Math.max(leastShare, sinceMs / slowStartMs)
   }
 
-  succeeded(): void {
+  /** An answer has begun. Returns how many failures in a row came before it. */
+  succeeded(): number {
+    const { failures } = this
     this.failures = 0
     // long after its last ejection its record is clean
     if (this.clock.monotonicMs() - this.ejectedUntilMs > mostEjectMs) this.ejections = 0
+    return failures
   }
 
-  /** Returns whether this ejects it. */
-  failed({ kind, retryAfterMs }: UpstreamFailure): boolean {
+  /**
+   * Returns whether this ejects it. `before`: the failures in a row before an answer that began, and
+   * broke off: it was no success.
+   */
+  failed({ kind, retryAfterMs }: UpstreamFailure, before = 0): boolean {
     const nowMs = this.clock.monotonicMs()
     if (retryAfterMs !== undefined) this.pausedUntilMs = nowMs + retryAfterMs
     if (!verdicts[kind].counts) return false
-    this.failures++
+    this.failures = Math.max(this.failures, before) + 1
     if (this.failures < this.rules.ejectAfter || nowMs < this.ejectedUntilMs) return false
     this.failures = 0
     this.ejectedUntilMs =
