@@ -30,12 +30,17 @@ export const sweepUploads = async (store: Store, beforeMs: number): Promise<numb
       await client.send(new AbortMultipartUploadCommand({ Bucket: bucket, Key, UploadId }))
       swept += 1
     }
-    marker = page.IsTruncated
-      ? {
-          ...(page.NextKeyMarker !== undefined && { KeyMarker: page.NextKeyMarker }),
-          ...(page.NextUploadIdMarker !== undefined && { UploadIdMarker: page.NextUploadIdMarker }),
-        }
-      : undefined
+    const isMarked = page.NextKeyMarker !== undefined || page.NextUploadIdMarker !== undefined
+    // a store that names no next page would give the first one for ever
+    marker =
+      page.IsTruncated && isMarked
+        ? {
+            ...(page.NextKeyMarker !== undefined && { KeyMarker: page.NextKeyMarker }),
+            ...(page.NextUploadIdMarker !== undefined && {
+              UploadIdMarker: page.NextUploadIdMarker,
+            }),
+          }
+        : undefined
   }
   return swept
 }

@@ -50,4 +50,35 @@ describe("large answers", () => {
       patient,
     )
   }, 60_000)
+
+  it("stay where a part was recorded although the answer of its commit was lost", async () => {
+    const door = makeDoor()
+    const text = "x".repeat(1_200_000)
+    const storage = fakeStorage()
+    let isLost = false
+    const put: typeof storage.put = (key, body, maxBytes) =>
+      Effect.tap(storage.put(key, body, maxBytes), () =>
+        Effect.sync(() => {
+          // the second blob of the first part: its transaction is the next one
+          if (isLost || !/^batches\/.*-error/.test(key)) return
+          isLost = true
+          fixture.crashes.set("lost")
+        }),
+      )
+    const fixture = await open({
+      storage: { ...storage, put },
+      run: (n) => (n < 9 ? Effect.succeed({ n, text }) : Effect.as(door.pass, { n })),
+    })
+    const id = await fixture.create("a", 12)
+    work()
+    await vi.waitFor(
+      () => expect(fixture.log.lines.map(({ event }) => event)).toContain("batch.waits_for_outage"),
+      patient,
+    )
+    fixture.crashes.setAway(false)
+    door.open()
+    const row = await ended(id)
+    expect(row).toMatchObject({ status: "completed", completed: 12, failed: 0 })
+    expect(numbersOf(await fixture.linesOf(row.output_file_id))).toEqual(numbers(12))
+  }, 60_000)
 })

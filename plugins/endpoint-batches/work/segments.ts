@@ -1,5 +1,11 @@
 import { Effect } from "effect"
-import type { BlobInfo, PortError, StorageError, Transaction } from "../../../core/index.ts"
+import {
+  type BlobInfo,
+  type PortError,
+  randomText,
+  type StorageError,
+  type Transaction,
+} from "../../../core/index.ts"
 import type { BatchDeps } from "../deps.ts"
 import type { BatchTables } from "../tables.ts"
 import type { Lease } from "./lease.ts"
@@ -18,7 +24,8 @@ export const segmentKey = ({ id, epoch }: Lease, part: number, kind: Kind): stri
 
 /** The lease under which the blob was written; undefined: it is no segment's key. */
 export const readSegmentKey = (key: string): Lease | undefined => {
-  const [, id, epoch] = /^batches\/([^/]+)\/(\d+)-\d+-(?:output|error)$/.exec(key) ?? []
+  const name = /^batches\/([^/]+)\/(\d+)-\d+-(?:output|error)(?:-\w+)?$/
+  const [, id, epoch] = name.exec(key) ?? []
   return id !== undefined && epoch !== undefined ? { id, epoch: Number(epoch) } : undefined
 }
 
@@ -40,8 +47,10 @@ const putKind = (
   kind: Kind,
 ): Effect.Effect<readonly WrittenPart[], StorageError> =>
   Effect.gen(function* () {
+    // a try whose outcome is unknown may have recorded its own
+    const key = `${segmentKey(lease, through, kind)}-${randomText()}`
     const blob = yield* deps.storage.put(
-      segmentKey(lease, through, kind),
+      key,
       lineBytes(deps, lease.id, kind, through),
       Number.MAX_SAFE_INTEGER,
     )
@@ -58,6 +67,25 @@ const put = (
   Effect.map(
     Effect.forEach(kinds, (kind) => putKind(deps, lease, range, kind)),
     (made) => made.flat(),
+  )
+
+/** A transaction whose answer was lost may have moved the range: its lines are gone then. */
+const isRecorded = (
+  { database }: BatchDeps,
+  { id, epoch }: Lease,
+  { through }: CompletedRange,
+): Effect.Effect<boolean, PortError> =>
+  Effect.map(
+    database.run(() =>
+      database
+        .queries<BatchTables>()
+        .selectFrom("batches_batch")
+        .select("done_through")
+        .where("id", "=", id)
+        .where("epoch", "=", epoch)
+        .executeTakeFirst(),
+    ),
+    (row) => row !== undefined && row.done_through >= through,
   )
 
 const record = (
@@ -103,7 +131,7 @@ const record = (
  * Moves a completed range from rows into a segment: a row of `batches_part` and its blob for each
  * kind of answer. This keeps the reorder buffer
  * small, and the next worker reads the input from here on. Returns whether the lease still holds. A
- * blob that no row names is swept.
+ * blob that no row names is swept. May be tried again.
  */
 export const writeSegment = (
   deps: BatchDeps,
@@ -111,6 +139,7 @@ export const writeSegment = (
   range: CompletedRange,
 ): Effect.Effect<boolean, StorageError> =>
   Effect.gen(function* () {
+    if (yield* isRecorded(deps, lease, range)) return true
     const made = yield* put(deps, lease, range)
     return yield* deps.database.transaction((tx) => record(deps, lease, range, made, tx))
   })
