@@ -84,6 +84,27 @@ describe("chunks", () => {
       { numRuns: 10 },
     ))
 
+  it.each([20_000, 32_000, 32_700, 32_760, 32_767, 32_768, 65_500])(
+    "come behind %i spaces, whatever parts they arrive in",
+    async (spaces) => {
+      const gap = " ".repeat(spaces)
+      for (const text of [
+        `${gap}${"word and more text ".repeat(20)}`,
+        `one${gap}two ${gap} three`,
+      ]) {
+        const whole = await chunksOf(usual, [{ text }])
+        expect(whole.map((chunk) => text.slice(chunk.start, chunk.end))).toEqual(
+          whole.map((chunk) => chunk.text),
+        )
+        expect(whole.map((chunk) => chunk.text).join(" ")).toMatch(/word|one.*two.*three/s)
+        for (const cut of [7, 32_761]) {
+          const parts = [{ text: text.slice(0, cut) }, { text: text.slice(cut) }]
+          expect(await chunksOf(usual, parts)).toEqual(whole)
+        }
+      }
+    },
+  )
+
   it("never span two pages, and start at their page's first character", async () => {
     const page = (n: number) => ({
       page: n,

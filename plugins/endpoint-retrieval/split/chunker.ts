@@ -93,10 +93,11 @@ export class Chunker {
     for (const [index, piece] of pieces.entries()) {
       const at = from + spaceAt(all, from)
       if (!all.startsWith(piece, at)) throw new Error("a piece is not where its text is")
-      // the last piece may go on
+      this.#skip(all.slice(from, at))
+      from = at
+      // the last piece may go on; what is kept for it is less than a window, so that the next part fits
       const isLast = index === pieces.length - 1
       if (!isEnd && isLast && all.length - at < this.#window / 2) break
-      this.#skip(all.slice(from, at))
       if (isVisible(piece)) yield this.#chunkOf(piece)
       else this.#skip(piece)
       from = at + piece.length

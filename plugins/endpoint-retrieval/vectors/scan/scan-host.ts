@@ -74,7 +74,10 @@ export class ScanLink {
       const id = ++this.lastId
       this.waiting.set(id, resume)
       this.post({ ...message, id })
-      return Effect.sync(() => void this.waiting.delete(id))
+      // the thread has the search in its queue, so it counts until its answer
+      return Effect.sync(() => {
+        if (this.waiting.has(id)) this.waiting.set(id, () => {})
+      })
     })
   }
 }
