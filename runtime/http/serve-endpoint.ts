@@ -161,6 +161,19 @@ const clientOf = ({ req }: Exchange, { addressOf }: ServeDeps) => ({
   signature: req.headers["svc-signature"]?.toString(),
 })
 
+/**
+ * A body may take two minutes, and what it changes must not be changed by a session that has ended
+ * meanwhile, by a new password, say.
+ */
+const stillSignedIn = (
+  endpoint: Endpoint,
+  { req }: Exchange,
+  deps: ServeDeps,
+): Effect.Effect<unknown, ApiError | PortError> =>
+  ["session", "admin"].includes(endpoint.access) && endpoint.body !== "none"
+    ? authenticate(endpoint, req.headers.authorization, deps)
+    : Effect.void
+
 const answerOf = (
   endpoint: Endpoint,
   exchange: Exchange,
@@ -195,9 +208,11 @@ const answerOf = (
     return Effect.matchEffect(readInput(endpoint, exchange, input, record, deps), {
       onFailure: (error) => deps.callPath.run(refusing(endpoint, error), input),
       onSuccess: (whole) =>
-        isIdempotentMultipart(endpoint, whole)
-          ? runMultipartIdempotently(deps.callPath, endpoint, whole)
-          : deps.callPath.run(endpoint, whole),
+        Effect.flatMapEager(stillSignedIn(endpoint, exchange, deps), () =>
+          isIdempotentMultipart(endpoint, whole)
+            ? runMultipartIdempotently(deps.callPath, endpoint, whole)
+            : deps.callPath.run(endpoint, whole),
+        ),
     })
   })
 }

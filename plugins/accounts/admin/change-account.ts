@@ -45,6 +45,7 @@ export const unsuspend: AccountAction = {
 export const endTwoFactor: AccountAction = {
   name: "account.two_factor_end",
   changes: (row) => (row.totp_since ? withoutTwoFactors : undefined),
+  notForOneself: "End your own second factor on your account page, with a code.",
 }
 
 export const changeRole = (role: AccountTable["role"]): AccountAction => ({

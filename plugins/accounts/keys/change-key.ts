@@ -9,6 +9,7 @@ import {
 } from "../../../core/index.ts"
 import { changedFields } from "../changed-fields.ts"
 import type { AccountsDeps } from "../deps.ts"
+import { auditLimits } from "../limits/limits.ts"
 import { type KeyRow, type KeyRowChanges, makeKeyStore } from "./key-store.ts"
 import { revokeRow } from "./record-key.ts"
 import { checkExpiry, checkModels, checkScopes } from "./scopes.ts"
@@ -45,10 +46,11 @@ const refuseForeign = (
   action: string,
 ): Effect.Effect<never, ApiError | PortError> =>
   Effect.gen(function* () {
+    const { account: actor } = caller.tenant
     const foreign = isId(id) ? yield* makeKeyStore(deps.database).get(id) : undefined
-    if (foreign)
+    if (foreign && (yield* deps.limiter.take(auditLimits(actor))) === 0)
       yield* deps.audit.record({
-        actor: caller.tenant.account,
+        actor,
         action: "key.deny",
         target: id,
         after: { attempt: action },
@@ -67,7 +69,11 @@ const announced = (
   work: KeyUpdate,
 ): Effect.Effect<KeyRow, ApiError | PortError> =>
   Effect.uninterruptible(
-    Effect.tap(work, () => Effect.sync(() => deps.keyChanges.announce({ key: id }))),
+    Effect.tap(work, (row) =>
+      Effect.sync(() => {
+        if (row) deps.keyChanges.announce({ key: id })
+      }),
+    ),
   ).pipe(
     Effect.flatMap((row) => (row ? Effect.succeed(row) : refuseForeign(deps, caller, id, action))),
   )

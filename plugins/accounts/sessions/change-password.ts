@@ -11,6 +11,7 @@ import type { AccountsDeps } from "../deps.ts"
 import { changedMail } from "../mails/compose.ts"
 import { hashPassword } from "../passwords.ts"
 import type { AccountTable } from "../tables.ts"
+import { usesTwoFactors, withoutTwoFactors } from "../two-factor/second-factor.ts"
 import { LoginReply, PasswordAgain, PasswordBody } from "./bodies.ts"
 import { changeOwn, ownAccountBy } from "./own-password.ts"
 import { showAccount } from "./show-account.ts"
@@ -38,7 +39,9 @@ const changePassword = (deps: AccountsDeps, { body, caller, client }: Call<Passw
         yield* tokens.forget(own.id, ["email"], tx)
         yield* mailer.send(changedMail(before, deployment), tx)
         const session_epoch = before.session_epoch + 1
-        return yield* accounts.change(own.id, { password_hash, session_epoch }, tx)
+        // who knew the old password may have begun a second factor
+        const begun = usesTwoFactors(before) ? {} : withoutTwoFactors
+        return yield* accounts.change(own.id, { ...begun, password_hash, session_epoch }, tx)
       }),
     )
     return yield* nextSession(deps, row, client)
