@@ -77,7 +77,8 @@ test("large strings come out the same, whatever they hold and wherever they are 
     property(
       dictionary(string(), string()),
       nat(pads.length - 1),
-      nat(70_000),
+      // a key of more than 64 kB is refused where it comes in pieces
+      nat(60_000),
       nat(70_000),
       (fields, pad, shift, step) => {
         const long = pads[pad]!.repeat(60_000)
