@@ -23,23 +23,23 @@ const makeFetches = () => {
   return { begun, start, settle, open: () => Deferred.doneUnsafe(door, Effect.void) }
 }
 
-it("requests of one account fetch two at a time, and hold up no other account", async () => {
+it("requests of one account fetch four at a time, and hold up no other account", async () => {
   const { begun, start, settle, open } = makeFetches()
   for (let i = 0; i < 20; i++) start("a")
   start("b")
   await settle()
-  expect(begun).toEqual(["a", "a", "b"])
+  expect(begun).toEqual(["a", "a", "a", "a", "b"])
   open()
   await settle()
   expect(begun.length).toBe(21)
 })
 
-it("of all accounts eight fetch at once; a client that leaves gives its turn back", async () => {
+it("of all accounts sixteen fetch at once; a client that leaves gives its turn back", async () => {
   const { begun, start, settle } = makeFetches()
-  const fibers = Array.from({ length: 12 }, (_, i) => start(`account ${i}`))
+  const fibers = Array.from({ length: 20 }, (_, i) => start(`account ${i}`))
   await settle()
-  expect(begun.length).toBe(8)
+  expect(begun.length).toBe(16)
   for (const fiber of fibers.slice(0, 3)) fiber.interruptUnsafe()
   await settle()
-  expect(begun.length).toBe(11)
+  expect(begun.length).toBe(19)
 })

@@ -1,8 +1,8 @@
 import { Effect, Semaphore } from "effect"
 
 /** How many requests fetch their media at once: each may hold 70 MB. */
-const mostAtOnce = 8
-const mostOfAccount = 2
+const mostAtOnce = 16
+const mostOfAccount = 4
 
 interface OfAccount {
   readonly turns: Semaphore.Semaphore
