@@ -150,9 +150,9 @@ export const paid = Effect.fnUntraced(function* (
     Effect.mapError((error) => withErrorHeaders(error, { ...named(), "x-cost-idr": "0" })),
   )
   if ("events" in reply) {
-    const settled = Stream.fromEffectDrain(maskInternalErrors(deps.log)(settle(reply.status)))
+    const settling = Stream.fromEffectDrain(maskInternalErrors(deps.log)(settle(reply.status)))
     const noted = Stream.onExit(reply.events, (exit) => Effect.sync(() => note(exit)))
-    const events = concat(noted, settled)
+    const events = concat(noted, settling)
     const streamed = withHeaders({ ...reply, events }, callHeaders(prepared, rate, undefined))
     return { reply: streamed, cost, timing }
   }

@@ -11,7 +11,7 @@ import type { AccountsDeps } from "../deps.ts"
 import { changedMail } from "../mails/compose.ts"
 import { hashPassword } from "../passwords.ts"
 import type { AccountTable } from "../tables.ts"
-import { usesTwoFactors, withoutTwoFactors } from "../two-factor/second-factor.ts"
+import { withoutBegun } from "../two-factor/second-factor.ts"
 import { LoginReply, PasswordAgain, PasswordBody } from "./bodies.ts"
 import { changeOwn, ownAccountBy } from "./own-password.ts"
 import { showAccount } from "./show-account.ts"
@@ -39,9 +39,8 @@ const changePassword = (deps: AccountsDeps, { body, caller, client }: Call<Passw
         yield* tokens.forget(own.id, ["email"], tx)
         yield* mailer.send(changedMail(before, deployment), tx)
         const session_epoch = before.session_epoch + 1
-        // who knew the old password may have begun a second factor
-        const begun = usesTwoFactors(before) ? {} : withoutTwoFactors
-        return yield* accounts.change(own.id, { ...begun, password_hash, session_epoch }, tx)
+        const changes = { ...withoutBegun(before), password_hash, session_epoch }
+        return yield* accounts.change(own.id, changes, tx)
       }),
     )
     return yield* nextSession(deps, row, client)

@@ -14,7 +14,7 @@ import { changedMail } from "../mails/compose.ts"
 import { hashPassword } from "../passwords.ts"
 import type { AccountsTables, AccountTable } from "../tables.ts"
 import { AccountReply } from "../to-account.ts"
-import { usesTwoFactors, withoutTwoFactors } from "../two-factor/second-factor.ts"
+import { withoutBegun, withoutTwoFactors } from "../two-factor/second-factor.ts"
 import { ResetBody } from "./bodies.ts"
 import { redeem } from "./redeem.ts"
 import { showAccount } from "./show-account.ts"
@@ -55,8 +55,7 @@ const takeOver = (
     yield* tokens.forget(before.id, ["email"], tx)
     if (!before.verified_at) yield* revokeKeys(deps, before.id, tx)
     const changes = {
-      // one that was begun and is not confirmed, too
-      ...((!before.verified_at || !usesTwoFactors(before)) && withoutTwoFactors),
+      ...(before.verified_at ? withoutBegun(before) : withoutTwoFactors),
       password_hash,
       session_epoch: before.session_epoch + 1,
       verified_at: before.verified_at ?? new Date(clock.nowMs()),

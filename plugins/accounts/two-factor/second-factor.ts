@@ -19,6 +19,13 @@ export const withoutTwoFactors = {
 export const usesTwoFactors = (row: Pick<AccountTable, "totp_since">): boolean =>
   row.totp_since !== null
 
+/**
+ * What a new password changes: a second factor that was begun, and not confirmed, may be somebody's
+ * who knew the old one.
+ */
+export const withoutBegun = (row: Pick<AccountTable, "totp_since">): AccountChanges =>
+  usesTwoFactors(row) ? {} : withoutTwoFactors
+
 /** The secret that the row holds. One that was encrypted with another key can't be used. */
 export const totpSecretOf = (
   { secrets }: AccountsDeps,

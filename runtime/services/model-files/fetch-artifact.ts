@@ -46,8 +46,11 @@ const totalOf = ({ files }: ResolvedSource): number | undefined =>
   )
 
 /** Refuses a folder that does not fit before any of it is downloaded. */
-const ensureRoomForAll = async (job: FetchJob, source: ResolvedSource): Promise<void> => {
-  const total = totalOf(source)
+const ensureRoomForAll = async (
+  job: FetchJob,
+  source: ResolvedSource,
+  total: number | undefined,
+): Promise<void> => {
   if (total === undefined || source.files.length === 1) return
   let here = 0
   for (const file of source.files)
@@ -62,7 +65,7 @@ const downloadAll = async (
   const fetched: DownloadedFile[] = []
   let before = 0
   const all = totalOf(source)
-  await ensureRoomForAll(job, source)
+  await ensureRoomForAll(job, source, all)
   for (const file of source.files) {
     const partPath = partPathOf(job, source, file)
     const single = source.files.length === 1
