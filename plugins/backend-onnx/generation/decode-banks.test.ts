@@ -4,6 +4,7 @@ import { runs } from "../../../testing/property.ts"
 import { KvBank } from "../sessions/kv-bank.ts"
 import { KvMemory } from "../sessions/kv-memory.ts"
 import type { KvShape, KvStore } from "../sessions/kv-store.ts"
+import { collectGarbage } from "../testing/collect-garbage.ts"
 import { contentsOf } from "../testing/kv-in-memory.ts"
 import { cheapestGroups, DecodeBanks } from "./decode-banks.ts"
 import { KvCache } from "./kv-cache.ts"
@@ -85,6 +86,7 @@ test("whoever joins, leaves, pauses and grows: rows of a step lie side by side, 
           const [row] = active.splice(event.pick % active.length, 1)
           row!.ended = true
           row!.cache.release()
+          banks.dropEnded()
         }
         if (event.what === "pause" && active.length)
           paused.push(...active.splice(event.pick % active.length, 1))
@@ -125,4 +127,23 @@ test("numbers that are not finite leave no trace in a bank", () => {
   expect((second.cache.bank as KvBank).arrays.every((array) => array.every(Number.isFinite))).toBe(
     true,
   )
+})
+
+test("once all rows have ended none is held, nor is its store", async () => {
+  const banks = new DecodeBanks<Row>()
+  const [stores, rows] = [[] as WeakRef<KvStore>[], [rowOf(1, 10), rowOf(2, 10)]]
+  const end = () => {
+    const row = rows.pop()!
+    row.ended = true
+    row.cache.release()
+    banks.dropEnded()
+  }
+  const ids = () => banks.arrange(rows).map((group) => group.map(({ id }) => id))
+  expect(ids()).toEqual([[1, 2]])
+  stores.push(new WeakRef(rows[0]!.cache.bank))
+  end()
+  expect(ids()).toEqual([[1]])
+  end()
+  await collectGarbage()
+  expect(stores.map((store) => store.deref())).toEqual([undefined])
 })

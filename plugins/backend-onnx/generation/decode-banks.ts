@@ -89,6 +89,11 @@ export class DecodeBanks<Row extends DecodeRow> {
     return this.groups
   }
 
+  /** Forgets the rows where all have ended: their store would stay in memory until the next step. */
+  dropEnded(): void {
+    if (this.groups.every((group) => group.every(({ ended }) => ended))) this.groups = []
+  }
+
   private moveToNewBank(rows: readonly Row[]): void {
     const capacity = neededCapacity(rows)
     // spare rows, so that one more sequence joins without moving the others

@@ -102,6 +102,7 @@ export class DecoderRunner implements ModelRunner<DecoderJob> {
 
   release(job: DecoderJob): void {
     job.release()
+    this.banks.dropEnded()
   }
 
   private async prefill(running: Row, done: Done): Promise<void> {
