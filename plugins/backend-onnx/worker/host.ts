@@ -1,4 +1,4 @@
-import { Cause, Effect, Exit, Queue, Scope, Stream } from "effect"
+import { Cause, Clock, Effect, Exit, Queue, Scope, Stream } from "effect"
 import { type ApiError, apiError } from "../../../core/errors.ts"
 import type { EngineStats } from "../../../core/ports/model.ts"
 import type { Log } from "../../../core/services/log.ts"
@@ -63,8 +63,9 @@ export interface HostOptions {
 
 /** Delays before each restart of a thread that died; after the last one the model is given up. */
 const restartDelaysMs = [500, 1_000, 2_000, 5_000, 10_000]
-/** After so many completed requests a thread is stable, and restarts count from zero. */
+/** After so many completed requests, or so long, a thread is stable, and restarts count from zero. */
 const soundAfter = 100
+const soundMs = 10 * 60_000
 
 /** States: open -> (thread dies) -> restarting -> open | given up; any -> closed (scope). */
 class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
@@ -218,8 +219,10 @@ class EngineHost<Job, Event, Info> implements Engine<Job, Event, Info> {
       let link: ThreadLink<Job, Info> | undefined = first
       for (let tries = 0; ; tries++) {
         if (link) {
+          const openedMs = yield* Clock.currentTimeMillis
           this.lose(yield* link.ended)
-          if (this.pending.completed >= soundAfter) tries = 0
+          const wasOpenMs = (yield* Clock.currentTimeMillis) - openedMs
+          if (this.pending.completed >= soundAfter || wasOpenMs >= soundMs) tries = 0
         }
         const delayMs = restartDelaysMs[tries]
         if (delayMs === undefined) break
