@@ -31,9 +31,10 @@ const productsBy = async (name: Name | "none" | ""): Promise<ProductsReport> => 
 
 describe.each(names)("RAKIT_KERNELS=%s", (name) => {
   test.skipIf(!has(name))("multiplies rightly", async () => {
-    const { worst, ...found } = await productsBy(name)
+    const { worst, hidden, ...found } = await productsBy(name)
     expect(found).toMatchObject({ name, version: expect.any(String), operators: ["BlockMatMul"] })
     expect(worst).toBeLessThanOrEqual(1)
+    expect(hidden).toBe(0)
   })
 })
 
@@ -50,7 +51,7 @@ test.skipIf(!names.some(has))(
 )
 
 test("RAKIT_KERNELS=none leaves products to ONNX Runtime", async () => {
-  const { worst, digest: _, ...found } = await productsBy("none")
+  const { worst, hidden: _hidden, digest: _, ...found } = await productsBy("none")
   expect(found).toEqual({ operators: ["MatMulNBits"] })
   expect(worst).toBeLessThanOrEqual(1)
 })

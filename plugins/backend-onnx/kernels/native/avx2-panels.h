@@ -240,10 +240,16 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
   store_rows(product, panel, group * kGroup + first, total);
 }
 
-inline float largest(__m256 values) {
-  __m128 most = _mm_max_ps(_mm256_castps256_ps128(values), _mm256_extractf128_ps(values, 1));
-  most = _mm_max_ps(most, _mm_movehl_ps(most, most));
-  return _mm_cvtss_f32(_mm_max_ss(most, _mm_movehdup_ps(most)));
+inline __m256i magnitudes(__m256 values) {
+  return _mm256_and_si256(_mm256_castps_si256(values), _mm256_set1_epi32(0x7fffffff));
+}
+
+inline float largest(__m256i magnitudes) {
+  __m128i most = _mm_max_epu32(_mm256_castsi256_si128(magnitudes),
+                               _mm256_extracti128_si256(magnitudes, 1));
+  most = _mm_max_epu32(most, _mm_unpackhi_epi64(most, most));
+  most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 1));
+  return magnitude_of(static_cast<uint32_t>(_mm_cvtsi128_si32(most)));
 }
 
 inline int32_t sum_of(__m256i values) {
@@ -255,7 +261,6 @@ inline int32_t sum_of(__m256i values) {
 // Quantizes to 127 levels on each side of 0, nearest even.
 inline void quantize_blocks(const float* x, const Weights& weights, const Rows& rows, size_t row) {
   const size_t group = row / kGroup, count = rows.in_group(group), columns = weights.columns;
-  const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
   for (size_t b = 0; b < weights.blocks; b++) {
     const float* from = x + b * kBlock;
     const size_t left = columns - b * kBlock;
@@ -267,11 +272,11 @@ inline void quantize_blocks(const float* x, const Weights& weights, const Rows& 
     }
     __m256 values[4];
     for (int i = 0; i < 4; i++) values[i] = _mm256_loadu_ps(from + 8 * i);
-    __m256 most4[4];
-    for (int i = 0; i < 4; i++) most4[i] = _mm256_and_ps(values[i], magnitude);
-    const float most = largest(
-        _mm256_max_ps(_mm256_max_ps(most4[0], most4[1]), _mm256_max_ps(most4[2], most4[3])));
-    const __m256 steps = _mm256_set1_ps(most > 0 ? 127 / most : 0);
+    const __m256i most8 = _mm256_max_epu32(
+        _mm256_max_epu32(magnitudes(values[0]), magnitudes(values[1])),
+        _mm256_max_epu32(magnitudes(values[2]), magnitudes(values[3])));
+    const float most = largest(most8);
+    const __m256 steps = _mm256_set1_ps(level_factor(most));
     __m256i whole[4];
     for (int i = 0; i < 4; i++) whole[i] = _mm256_cvtps_epi32(_mm256_mul_ps(values[i], steps));
     const int32_t sum = sum_of(_mm256_add_epi32(_mm256_add_epi32(whole[0], whole[1]),
@@ -283,9 +288,9 @@ inline void quantize_blocks(const float* x, const Weights& weights, const Rows& 
     _mm256_storeu_si256(
         reinterpret_cast<__m256i*>(rows.levels + at * kBlock),
         _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
-    rows.scales[at] = most / 127;
+    rows.scales[at] = level_scale(most);
     rows.starts[at] = -weights.zero * sum;
-    if (rows.sums) rows.sums[at] = most / 127 * static_cast<float>(sum);
+    if (rows.sums) rows.sums[at] = rows.scales[at] * static_cast<float>(sum);
   }
 }
 

@@ -125,15 +125,14 @@ void multiply_span_rows(const Product& product, size_t panel, size_t group, size
 inline void quantize_spans(const float* x, const Weights& weights, const Rows& rows, size_t row) {
   const size_t group = row / kGroup, count = rows.in_group(group), own = row % kGroup;
   const size_t start = group * kGroup * weights.blocks;
-  const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
   for (size_t s = 0; s < weights.blocks / kSpan; s++, x += kSpan * kBlock) {
-    __m256 most8 = _mm256_setzero_ps();
+    __m256i most8 = _mm256_setzero_si256();
     for (size_t i = 0; i < kSpan * kBlock; i += kLanes)
-      most8 = _mm256_max_ps(most8, _mm256_and_ps(_mm256_loadu_ps(x + i), magnitude));
+      most8 = _mm256_max_epu32(most8, magnitudes(_mm256_loadu_ps(x + i)));
     const float most = largest(most8);
-    const __m256 steps = _mm256_set1_ps(most > 0 ? 127 / most : 0);
+    const __m256 steps = _mm256_set1_ps(level_factor(most));
     const size_t at = start / kSpan + s * count + own;
-    rows.scales[at] = most / 127;
+    rows.scales[at] = level_scale(most);
     for (size_t sub = 0; sub < kSpanSubs; sub++) {
       __m256i whole[2];
       for (int i = 0; i < 2; i++)

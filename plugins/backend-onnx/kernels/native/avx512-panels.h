@@ -198,6 +198,12 @@ void multiply_rows(const Product& product, size_t panel, size_t group, size_t fi
   store_rows(product, panel, group * kGroup + first, total);
 }
 
+inline __m512i magnitudes(__m512 values) { return _mm512_castps_si512(_mm512_abs_ps(values)); }
+
+inline float largest(__m512i magnitudes) {
+  return magnitude_of(_mm512_reduce_max_epu32(magnitudes));
+}
+
 // Quantizes to 127 levels on each side of 0, nearest even.
 inline void quantize_blocks(const float* x, const Weights& weights, const Rows& rows, size_t row) {
   const size_t group = row / kGroup, count = rows.in_group(group), columns = weights.columns;
@@ -207,9 +213,8 @@ inline void quantize_blocks(const float* x, const Weights& weights, const Rows& 
     const __mmask32 mask = left >= kBlock ? 0xffffffff : (1u << left) - 1;
     const __m512 low = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), from);
     const __m512 high = _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask >> 16), from + 16);
-    const float most = _mm512_reduce_max_ps(
-        _mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high)));
-    const __m512 steps = _mm512_set1_ps(most > 0 ? 127 / most : 0);
+    const float most = largest(_mm512_max_epu32(magnitudes(low), magnitudes(high)));
+    const __m512 steps = _mm512_set1_ps(level_factor(most));
     const __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(low, steps));
     const __m512i c = _mm512_cvtps_epi32(_mm512_mul_ps(high, steps));
     const int32_t sum = _mm512_reduce_add_epi32(_mm512_add_epi32(a, c));
@@ -217,9 +222,9 @@ inline void quantize_blocks(const float* x, const Weights& weights, const Rows& 
     auto* levels = reinterpret_cast<__m128i*>(rows.levels + at * kBlock);
     _mm_storeu_si128(levels, _mm512_cvtsepi32_epi8(a));
     _mm_storeu_si128(levels + 1, _mm512_cvtsepi32_epi8(c));
-    rows.scales[at] = most / 127;
+    rows.scales[at] = level_scale(most);
     rows.starts[at] = -weights.zero * sum;
-    if (rows.sums) rows.sums[at] = most / 127 * static_cast<float>(sum);
+    if (rows.sums) rows.sums[at] = rows.scales[at] * static_cast<float>(sum);
   }
 }
 

@@ -128,13 +128,13 @@ inline void quantize_spans(const float* x, const Weights& weights, const Rows& r
   const size_t group = row / kGroup, count = rows.in_group(group), own = row % kGroup;
   const size_t start = group * kGroup * weights.blocks;
   for (size_t s = 0; s < weights.blocks / kSpan; s++, x += kSpan * kBlock) {
-    __m512 largest = _mm512_setzero_ps();
+    __m512i most16 = _mm512_setzero_si512();
     for (size_t sub = 0; sub < kSpanSubs; sub++)
-      largest = _mm512_max_ps(largest, _mm512_abs_ps(_mm512_loadu_ps(x + 16 * sub)));
-    const float most = _mm512_reduce_max_ps(largest);
-    const __m512 steps = _mm512_set1_ps(most > 0 ? 127 / most : 0);
+      most16 = _mm512_max_epu32(most16, magnitudes(_mm512_loadu_ps(x + 16 * sub)));
+    const float most = largest(most16);
+    const __m512 steps = _mm512_set1_ps(level_factor(most));
     const size_t at = start / kSpan + s * count + own;
-    rows.scales[at] = most / 127;
+    rows.scales[at] = level_scale(most);
     for (size_t sub = 0; sub < kSpanSubs; sub++) {
       const __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + 16 * sub), steps));
       const int32_t sum = _mm512_reduce_add_epi32(whole);

@@ -162,10 +162,10 @@ class BlockMatMul : public Operator {
     weights_.zero = static_cast<int>(attributes.integer("zero"));
     weights_.blocks = (weights_.columns + kBlock - 1) / kBlock;
     weights_.scale_kind = static_cast<Scales>(attributes.integer("scale_kind"));
-    levels_ = attributes.integer("levels");
-    scales_ = attributes.integer("scales");
-    shifts_ = attributes.integer("shifts");
-    codes_ = attributes.integer("codes");
+    levels_ = attributes.integer("levels", kMostLines);
+    scales_ = attributes.integer("scales", kMostLines);
+    shifts_ = attributes.integer("shifts", kMostLines);
+    codes_ = attributes.integer("codes", kMostLines);
   }
 
   int type_of(size_t input) const override { return input_type(kTypes, input); }
@@ -262,6 +262,7 @@ class BlockMatMul : public Operator {
   }
 
   static constexpr size_t kLine = 64, kCodes = 16;
+  static constexpr int64_t kMostLines = int64_t{1} << 57;
 
   Weights weights_{};
   Activation gate_;

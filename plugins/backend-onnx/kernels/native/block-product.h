@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace rakit {
 
@@ -33,6 +34,21 @@ constexpr size_t block_bytes(Levels kind) {
 constexpr bool has_sub_blocks(Levels kind) {
   return kind == Levels::kTwos || kind == Levels::kThrees || kind == Levels::kSixes;
 }
+
+// The largest of some magnitudes by its bits, whose order is that of the numbers, with infinity and
+// then NaN at the end: a maximum of floats may lose a NaN, and the row would look sound.
+inline float magnitude_of(uint32_t bits) {
+  float most;
+  memcpy(&most, &bits, sizeof most);
+  return most;
+}
+
+// What values are multiplied by to become levels, 127 on each side of 0. Those whose factor would be
+// infinite are 0.
+inline float level_factor(float most) { return most >= 1e-36f ? 127 / most : 0; }
+
+// What a level stands for: NaN where a value is not finite, whose level means nothing.
+inline float level_scale(float most) { return most / 127 + (most - most); }
 
 // How the scale of a block is kept: as a float, as a half, or in steps, as a whole number (count) times
 // a half (unit).

@@ -74,10 +74,10 @@ class Attributes {
   Attributes(const OrtApi* api, const OrtKernelInfo* info, std::string prefix = "")
       : api_(api), info_(info), prefix_(std::move(prefix)) {}
 
-  size_t integer(const char* name) const {
+  size_t integer(const char* name, int64_t most = INT32_MAX) const {
     int64_t value = 0;
     ignore(from<IntAttribute>(api_)(info_, (prefix_ + name).c_str(), &value));
-    return value > 0 && value <= INT32_MAX ? static_cast<size_t>(value) : 0;
+    return value > 0 && value <= most ? static_cast<size_t>(value) : 0;
   }
 
   float number(const char* name) const {
