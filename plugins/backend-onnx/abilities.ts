@@ -10,6 +10,7 @@ import { folderEncoder, isClassifierFolder } from "./encoding/families.ts"
 import type { OnnxDeps } from "./engines.ts"
 import { hearingConfig } from "./hearing/hearing-config.ts"
 import type { Precision } from "./onnx/linear.ts"
+import { layersOfBanks } from "./onnx/native-attention.ts"
 import { adapterRoles, sightOf } from "./open-chat-images.ts"
 import { hearsSounds } from "./open-chat-sounds.ts"
 import { dictationPath } from "./open-dictation.ts"
@@ -23,7 +24,7 @@ import {
   groupSizes,
   groupsByHeader,
 } from "./sessions/adapter-memory.ts"
-import { windowWithin } from "./sessions/kv-bank.ts"
+import { mostBankTokens, windowWithin } from "./sessions/kv-bank.ts"
 import { checkExport, exportIn, settledPrecision } from "./sessions/open-decoder.ts"
 import { precisionsOf } from "./sessions/open-graphs.ts"
 import type { OnnxSettings } from "./settings.ts"
@@ -143,7 +144,8 @@ export const makeDescribe = (
     const header = headerOf(path)
     const { config, template } = header
     refuseLoras(header, request, loras, { precision, ...other })
-    const window = windowWithin(config, settings.kvMemoryMb * megabyte)
+    const most = mostBankTokens(config, layersOfBanks(config))
+    const window = windowWithin(config, settings.kvMemoryMb * megabyte, most)
     const thinks = templateStyle(template).thinks
     if (task !== "chat") return of(window, [])
     const listens = hearsSounds(request)

@@ -6,7 +6,7 @@ import { floats, longs, openSession, type Port, type Session } from "../onnx/onn
 import { Tensor } from "../onnx/runtime.ts"
 import type { AdapterFeeds } from "./adapter-feeds.ts"
 import type { DecoderOutput, DecoderSession, ForwardPass } from "./decoder.ts"
-import { KvBank, kvTokenBytes } from "./kv-bank.ts"
+import { KvBank, kvTokenBytes, mostBankTokens } from "./kv-bank.ts"
 import { KvMemory } from "./kv-memory.ts"
 import type { KvNumbers } from "./kv-store.ts"
 import { PassOutputs } from "./pass-outputs.ts"
@@ -90,6 +90,10 @@ export class BuiltSession implements DecoderSession {
   /** Native kernels read so many in less time than others read half of them. */
   get chunkTokens(): number {
     return this.bankLayers ? 128 : 64
+  }
+
+  get mostTokens(): number {
+    return mostBankTokens(this.shape, this.bankLayers)
   }
 
   get tokenBytes(): number {

@@ -1,3 +1,4 @@
+import { constants } from "node:buffer"
 import type { DecoderSession } from "./decoder.ts"
 import { KvMemory } from "./kv-memory.ts"
 import {
@@ -25,6 +26,18 @@ export const roundedCapacity = (tokens: number): number => {
 /** Bytes of the keys and values of one token, in float32 or in numbers of so many bytes. */
 export const kvTokenBytes = ({ layers, kvHeads, headSize }: KvShape, numberBytes = 4): number =>
   2 * layers * kvHeads * headSize * numberBytes
+
+/**
+ * The most tokens of all rows of a bank: Node 20 has no array of more than 2^32 numbers. Joined
+ * layers as of `KvBank`.
+ */
+export const mostBankTokens = (
+  { kvHeads, headSize }: KvShape,
+  joinedLayers: readonly number[] = [],
+): number => {
+  const parts = Math.max(1, ...joinedLayers.map((layers) => 2 * layers))
+  return Math.floor(constants.MAX_LENGTH / (parts * kvHeads * headSize))
+}
 
 /** The model's window, limited by the memory for keys and values, and by the tokens of a row. */
 export const windowWithin = (

@@ -166,9 +166,11 @@ const sessionOf = (
     forward: (pass) => steps!.forward(pass),
     ...(prompts && { readPrompt: (pass) => prompts.forward(pass) }),
     newStore: (capacity) => steps!.newStore(capacity),
-    ...(steps instanceof DeviceSession
-      ? { mostTokens: steps.mostTokens }
-      : { tokenBytes: steps!.tokenBytes, chunkTokens: steps!.chunkTokens }),
+    mostTokens: steps!.mostTokens,
+    ...(!(steps instanceof DeviceSession) && {
+      tokenBytes: steps!.tokenBytes,
+      chunkTokens: steps!.chunkTokens,
+    }),
     ...(hasAdapters(spec) && {
       adapterBytes: () => graphs.reduce((sum, graph) => sum + graph.adapterBytes(), 0),
     }),
