@@ -36,6 +36,10 @@ it("reads addresses of servers", () => {
     rejectUnauthorized: true,
     auth: { user: "u@x", pass: "p:/" },
   })
+  const requires = (url: string) => parseSmtpUrl(url)?.requireTLS
+  expect(requires("smtp://user:password@mail.example.com")).toBe(true)
+  expect(requires("smtp://user:password@mail.example.com?requireTLS=false")).toBe(false)
+  expect(requires("smtp://user:password@localhost")).toBe(false)
   for (const host of ["localhost", "127.0.0.1", "[::1]"])
     expect(parseSmtpUrl(`smtp://${host}:25`)).toMatchObject({ port: 25, rejectUnauthorized: false })
   expect(parseSmtpUrl("smtp://127.0.0.1:25?rejectUnauthorized=true")).toMatchObject({

@@ -38,7 +38,9 @@ export const parseSmtpUrl = (text: string): SmtpServer | undefined => {
   const port = url.port === "" ? ports[url.protocol] : Number(url.port)
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1")
   const [user, pass] = [decode(url.username), decode(url.password)]
-  const requireTLS = flag(url, "requireTLS", false)
+  // who is on the path can take STARTTLS from the server's reply, and read the password
+  const isExposed = url.protocol === "smtp:" && user !== "" && !isLoopback(host)
+  const requireTLS = flag(url, "requireTLS", isExposed)
   const rejectUnauthorized = flag(url, "rejectUnauthorized", !isLoopback(host))
   if (
     ports[url.protocol] === undefined ||
