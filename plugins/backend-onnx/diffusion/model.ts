@@ -58,6 +58,8 @@ export interface ImageModelInfo {
   shiftOf?(tokens: number, steps: number): number
   /** Whether the steps of the schedule are even from 1 to 1 / steps before they are shifted. */
   readonly evenSigmas?: boolean
+  /** Whether an edit of 0.6 of 3 steps runs 2 of them, not 1. */
+  readonly roundsStepsUp?: boolean
   /** Ids of adapters of the entry that are parts of the model. */
   readonly parts?: readonly string[]
   /** Ids of the LoRAs that are open, and the memory that they take. */

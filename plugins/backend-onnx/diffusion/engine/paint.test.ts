@@ -141,6 +141,18 @@ test("counts the steps of an edit as diffusers does, and runs one where it would
   ])
 })
 
+test("rounds the steps of an edit up where the family does", async () => {
+  expect([0, 0.1, 0.25, 0.74, 0.75, 1].map((strength) => stepsOf(4, strength, true))).toEqual([
+    0, 1, 1, 3, 3, 4,
+  ])
+  // as Python computes them; 50 * 0.14 is 7.000000000000001, and 50 minus that 43
+  const inexact = [stepsOf(10, 0.3, true), stepsOf(50, 0.14, true), stepsOf(100, 0.55, true)]
+  expect(inexact).toEqual([3, 7, 56])
+  const edit = { sources: [grey(200)], steps: 3, strength: 0.6 }
+  expect((await painted(edit)).denoised).toHaveLength(1)
+  expect((await painted(edit, { roundsStepsUp: true })).denoised).toHaveLength(2)
+})
+
 test("previews are spread over the steps before the last", async () => {
   const shown = async (previews: number, steps = 4) =>
     (await painted({ previews, steps })).steps.flatMap((event) =>

@@ -49,8 +49,13 @@ const roundedUp = (value: number, multiple: number): number =>
   Math.ceil(value / multiple) * multiple
 
 /** The number of steps that an edit of some strength runs of those of its request. */
-export const stepsOf = (steps: number, strength: number): number =>
-  strength <= 0 ? 0 : Math.min(steps, Math.max(1, Math.floor(steps * strength)))
+export const stepsOf = (steps: number, strength: number, roundsUp = false): number => {
+  if (strength <= 0) return 0
+  const asked = steps * strength
+  // not Math.ceil: the difference is rounded as diffusers does it, also where floats are inexact
+  const whole = roundsUp ? steps - Math.trunc(Math.max(steps - asked, 0)) : Math.floor(asked)
+  return Math.min(steps, Math.max(1, whole))
+}
 
 const encoded = async (
   { model, unprompted }: Painter,
@@ -129,7 +134,7 @@ const started = (
   })
   const own = noise()
   const source = conditions.sources?.start
-  const first = source ? steps - stepsOf(steps, strength) : 0
+  const first = source ? steps - stepsOf(steps, strength, info.roundsStepsUp) : 0
   if (!source || (first === 0 && strength >= 1)) {
     const latents = own.map((value) => value * schedule.noiseScale)
     return { schedule, dims, noise, first: 0, latents }

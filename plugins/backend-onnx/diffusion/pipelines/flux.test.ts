@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, test } from "vitest"
 import { largestGap } from "../../testing/fixtures.ts"
+import { stepsOf } from "../engine/paint.ts"
 import type { ImageModel, Tensor } from "../model.ts"
 import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
 import { openFlux } from "./flux.ts"
@@ -19,12 +20,13 @@ import {
 
 interface Expected {
   readonly picture: Steps & {
+    readonly steps: number
     readonly prompt: string
     readonly guidance: number
     readonly width: number
     readonly height: number
   }
-  readonly edit: Steps
+  readonly edit: Steps & { readonly strength: number }
   readonly kontext: Steps & { readonly width: number; readonly height: number }
 }
 
@@ -51,6 +53,8 @@ test.each(["fp32", "fp16"] as const)(
         0.75,
       )
 
+      const steps = stepsOf(picture.steps, edit.strength, model.info.roundsStepsUp)
+      expect(steps).toBe(edit.timesteps.length)
       let tiles = 0
       const source = sourceIn("flux", "edit.source")
       const { start } = await model.encodeSources([source], width, height, async () => void tiles++)

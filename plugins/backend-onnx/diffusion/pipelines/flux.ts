@@ -86,6 +86,7 @@ export const openFlux: OpenImageModel = async (path, host) => {
       sources: isKontext ? "seen" : "start",
       maxSources: 1,
       evenSigmas: true,
+      roundsStepsUp: true,
     },
     latentShape: (width, height) => [
       1,

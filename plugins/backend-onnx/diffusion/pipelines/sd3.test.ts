@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { largestGap } from "../../testing/fixtures.ts"
+import { stepsOf } from "../engine/paint.ts"
 import type { ImageModel } from "../model.ts"
 import { diffusionFolder, expectedJson, expectedTensors } from "../transformers/testing/run-part.ts"
 import { openSd3 } from "./sd3.ts"
@@ -15,13 +16,14 @@ import {
 
 interface Expected {
   readonly picture: Steps & {
+    readonly steps: number
     readonly prompt: string
     readonly negative: string
     readonly guidance: number
     readonly width: number
     readonly height: number
   }
-  readonly edit: Steps
+  readonly edit: Steps & { readonly strength: number }
 }
 
 const tensors = expectedTensors("sd3")
@@ -44,6 +46,8 @@ test.each(["fp32", "fp16"] as const)(
         0.75,
       )
 
+      const steps = stepsOf(picture.steps, edit.strength, model.info.roundsStepsUp)
+      expect(steps).toBe(edit.timesteps.length)
       let tiles = 0
       const source = sourceIn("sd3", "edit.source")
       const { start } = await model.encodeSources([source], width, height, async () => void tiles++)

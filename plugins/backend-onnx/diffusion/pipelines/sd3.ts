@@ -110,6 +110,7 @@ export const openSd3: OpenImageModel = async (path, host) => {
       sources: "start",
       maxSources: 1,
       maxSide: config.positions * multiple,
+      roundsStepsUp: true,
     },
     latentShape: (width, height) => [
       1,
