@@ -1,4 +1,4 @@
-import { ageIn, asideIn } from "./age.ts"
+import { ageIn, ageOfPersonIn, asideIn } from "./age.ts"
 import { allowedIn } from "./allowed.ts"
 import type { Term } from "./lists.ts"
 import { type Found, type List, Matcher } from "./matcher.ts"
@@ -50,6 +50,17 @@ const scoresOf = (
         : weights.reduce((sum, weight) => sum + weight, 0)
     },
   }
+}
+
+const placesOf = (
+  { hits }: Found<ListName>,
+  wanted: ListName,
+  counts: (from: number, to: number) => boolean,
+): ReadonlySet<number> => {
+  const places = new Set<number>()
+  for (const { list, from, to } of hits)
+    if (list === wanted && counts(from, to)) for (let at = from; at < to; at++) places.add(at)
+  return places
 }
 
 // sums of decimals
@@ -105,12 +116,16 @@ export const makePromptFilter = (lists: Lists, allowed: readonly Term[] = []): P
     if (found.hits.length === 0) return []
     const known = harmless(found.tokens)
     const own = allowedByOperator(found.tokens)
-    const strict = scoresOf(found, (from, to) => !known(from, to))
+    const counts = (from: number, to: number) => !known(from, to)
+    const strict = scoresOf(found, counts)
     const scores = scoresOf(found, (from, to) => !known(from, to) && !own(from, to))
     return categories.filter((category) => {
       if (category === "minors") {
-        const isOfPerson = strict.of("people") > 0 && asideIn(found.tokens)
-        return isAboutMinors(strict, isOfPerson || ageIn(found.tokens))
+        const { tokens } = found
+        const people = placesOf(found, "people", counts)
+        const places = { people, sexual: placesOf(found, "nsfw", counts) }
+        const isOfPerson = (people.size > 0 && asideIn(tokens)) || ageOfPersonIn(tokens, places)
+        return isAboutMinors(strict, isOfPerson || ageIn(tokens, places))
       }
       if (category === "nsfw") return isNsfw(scores)
       return reaches(scores.of("public_figures"), 1)
