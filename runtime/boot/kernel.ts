@@ -22,7 +22,7 @@ import { type ModelMetrics, makeModelMetrics } from "../services/model-metrics.t
 import { makeOutbound } from "../services/outbound/outbound.ts"
 import { lazySecrets } from "../services/secrets.ts"
 import { makeWorkers } from "../services/workers.ts"
-import { version } from "../version.ts"
+import { buildVersion } from "../version.ts"
 import { lazy, optional } from "./lazy.ts"
 
 /** What is known of a server only while it runs. */
@@ -135,7 +135,7 @@ export const makeKernel = (
       log,
       timeoutMs: config.server.callTimeoutMs,
       cohort: inFlight.cohorts.join,
-      version,
+      version: buildVersion,
     })
     provide(container, Tokens.callPath, callPath)
     const modelMetrics = makeModelMetrics(metrics, catalogue, systemClock)
