@@ -7,11 +7,14 @@ const waitingMs = 2_000
 const ask = async (path) => (await fetch(path)).json()
 
 const look = async () => {
-  const [ready, models] = await Promise.all([ask("/readyz"), ask("/v1/models")])
+  const [ready, listed] = await Promise.all([ask("/readyz"), fetch("/v1/models")])
+  // a server that starts or stops lists none, and nobody's work with one is to go
+  if (!listed.ok) return { status: ready.status }
+  const models = await listed.json()
   const states = new Map((ready.models ?? []).map((state) => [state.id, state]))
   return {
     status: ready.status,
-    models: (models.data ?? []).map((model) => ({
+    models: models.data.map((model) => ({
       ...model,
       state: states.get(model.id) ?? { state: "waiting" },
     })),
@@ -27,10 +30,9 @@ export const useModels = () => {
     const poll = async () => {
       const next = document.hidden
         ? undefined
-        : await look().catch(() => ({ status: "unreachable", models: [] }))
+        : await look().catch(() => ({ status: "unreachable" }))
       if (isOver) return
-      if (next)
-        show((last) => (next.status === "unreachable" ? { ...last, status: next.status } : next))
+      if (next) show((last) => ({ ...last, ...next }))
       timer = setTimeout(poll, next?.status === "ready" ? readyMs : waitingMs)
     }
     poll()

@@ -21,11 +21,22 @@ export const makeV1 = ({ api, session, nowMs }) => {
     const isOver = made.expires_at * 1000 - spareMs < nowMs()
     return isOver ? (await make(token)).key : made.key
   }
-  const send = async (method, path, more = {}) =>
-    api.send(method, path, { ...more, key: await key() })
+  /** The oldest of an account's temporary keys ends early where many are made: the next call has another. */
+  const withKey = async (work) => {
+    const used = await key()
+    try {
+      return await work(used)
+    } catch (problem) {
+      if (problem?.status !== 401 || used !== (await kept?.made)?.key) throw problem
+      kept = undefined
+      return work(await key())
+    }
+  }
+  const send = (method, path, more = {}) =>
+    withKey((key) => api.send(method, path, { ...more, key }))
   const json = async (...request) => (await send(...request)).json()
   return {
-    key,
+    withKey,
     send,
     get: (path, query) => json("GET", path, { query }),
     post: (path, body, more) => json("POST", path, { body, ...more }),

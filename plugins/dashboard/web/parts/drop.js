@@ -11,6 +11,9 @@ const useUpload = (purpose, onUploaded) => {
   const { v1, language } = useApp()
   const [now, show] = useState(undefined)
   const [problem, refuse] = useState(undefined)
+  // another list may be shown at the end
+  const newest = useRef(onUploaded)
+  newest.current = onUploaded
   const send = async (files) => {
     refuse(undefined)
     try {
@@ -20,8 +23,8 @@ const useUpload = (purpose, onUploaded) => {
         form.append("purpose", purpose)
         form.append("file", file)
         const onProgress = (part) => show({ name: file.name, part })
-        const how = { path: "/v1/files", form, key: await v1.key(), language: language.get() }
-        onUploaded(await upload({ ...how, onProgress }))
+        const how = { path: "/v1/files", form, language: language.get(), onProgress }
+        newest.current(await v1.withKey((key) => upload({ ...how, key })))
       }
     } catch (error) {
       if (typeof error?.code !== "string") throw error

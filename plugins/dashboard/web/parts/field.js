@@ -31,7 +31,7 @@ export const Check = ({ label, hint, ...rest }) => {
 }
 
 /** The submit button of the surrounding form. */
-export const Submit = ({ children, look = "main" }) => {
+export const Submit = ({ children, look = "main", onClick }) => {
   const { busy } = useForm()
-  return html`<${Button} type="submit" look=${look} busy=${busy}>${children}<//>`
+  return html`<${Button} type="submit" look=${look} busy=${busy} onClick=${onClick}>${children}<//>`
 }

@@ -5,7 +5,9 @@ const makeKey = () =>
     byte.toString(16).padStart(2, "0"),
   ).join("")
 
-const isAnswered = ({ status }) => status >= 400 && status < 500
+/** A 429, and a 409 of the key itself, say nothing about what became of the first request. */
+export const isAnswered = ({ status, param }) =>
+  status >= 400 && status < 500 && status !== 429 && param !== "Idempotency-Key"
 
 /** For requests that must not happen twice: the idempotency key stays until there is a reply, so sending again after a broken connection has no second effect. */
 export const useIdempotentSend = () => {

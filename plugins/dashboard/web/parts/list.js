@@ -6,6 +6,16 @@ const nothing = { items: undefined, hasMore: false, busy: true, problem: undefin
 /** A phone shows a row as a block: its pages are shorter. */
 export const rowsAtOnce = (most) => (matchMedia("(max-width: 40rem)").matches ? 20 : most)
 
+/** What is shown, with the first page read again: what the page lacks of its span has left the list. */
+export const refreshed = (now, page) => {
+  const items = now.items ?? []
+  const end = items.findIndex(({ id }) => id === page.data.at(-1)?.id)
+  // between the page and what is shown there may be more
+  if (!page.has_more || end < 0)
+    return { ...now, items: page.data, hasMore: page.has_more, last: page.last_id }
+  return { ...now, items: [...page.data, ...items.slice(end + 1)] }
+}
+
 /** Loads a list of the API page by page, newest first; `from`: what asks, the session or a key. */
 export const useList = (path, query = {}, from = undefined) => {
   const { api } = useApp()
@@ -34,12 +44,7 @@ export const useList = (path, query = {}, from = undefined) => {
       .get(path, { limit: rowsAtOnce(50), ...query })
       .catch(() => undefined)
     if (!page || mine !== round.current) return
-    const newest = new Map(page.data.map((item) => [item.id, item]))
-    set((now) => {
-      const known = (now.items ?? []).map((item) => newest.get(item.id) ?? item)
-      const ids = new Set(known.map(({ id }) => id))
-      return { ...now, items: [...page.data.filter(({ id }) => !ids.has(id)), ...known] }
-    })
+    set((now) => refreshed(now, page))
   }
   useEffect(() => {
     reload()

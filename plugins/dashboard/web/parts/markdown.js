@@ -33,7 +33,7 @@ const nodes = {
   strong: (token) => h("strong", {}, inner(token)),
   em: (token) => h("em", {}, inner(token)),
   del: (token) => h("del", {}, inner(token)),
-  codespan: ({ text }) => h("code", {}, plain(text)),
+  codespan: ({ text }) => h("code", {}, text),
   code: ({ text, lang }) =>
     html`<pre class="snippet" tabindex="0" role="region" aria-label=${lang || "code"}><code>${text}</code></pre>`,
   blockquote: (token) => h("blockquote", {}, inner(token)),

@@ -111,16 +111,17 @@ const useAnswers = ({ newest, set, patch }, keep) => {
     keep()
   }
   const stop = () => stopper.current?.abort()
-  /** What came of an answer stays in the conversation that is left. */
-  const leave = () => {
+  /** What came of an answer stays, but for calls: half of one can't be sent again. */
+  const cut = () => {
     stop()
-    if (stopper.current) {
-      patch({ isCut: true, toolCalls: [] })
-      end()
-    }
+    if (stopper.current) patch({ isCut: true, toolCalls: [] })
+  }
+  const leave = () => {
+    cut()
+    if (stopper.current) end()
     forget(newest.current)
   }
-  return { busy, answer, stop, leave }
+  return { busy, answer, stop, cut, leave }
 }
 
 /**
@@ -133,10 +134,11 @@ export const useConversation = () => {
   const all = useMessages()
   const { messages, newest, set } = all
   const keep = () => talks.keep(current.current, newest.current)
-  const { busy, answer, stop, leave } = useAnswers(all, keep)
+  const { busy, answer, stop, cut, leave } = useAnswers(all, keep)
 
   // a refused message is not part of the conversation that is sent
   const ask = (settings, { text, files }) => {
+    cut()
     const said = saidBefore(newest.current)
     forget(newest.current.filter((message) => !said.includes(message)))
     return answer(settings, [...said, { role: "user", content: text, files }])

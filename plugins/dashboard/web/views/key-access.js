@@ -24,7 +24,8 @@ const same = (one, other) => JSON.stringify(one) === JSON.stringify(other)
  * Converts the form's values to the API's `scopes`, `models` and `expires_at`. Nothing ticked is everything. Of a key that is
  * there (`apiKey`) only what was changed: it may have scopes that are a part of a group.
  */
-export const accessOf = (values, scopes, apiKey) => {
+export const accessOf = (values, listed, apiKey) => {
+  const scopes = withOwn(listed, apiKey)
   const groups = ticked(values, "scope:")
   const models = ticked(values, "model:")
   const expires = values.expires_at
@@ -48,6 +49,11 @@ export const accessOf = (values, scopes, apiKey) => {
   }
 }
 
+/** The key's own stay a choice where they are not listed, or the list could not be loaded. */
+const withOwn = (listed, apiKey) => [
+  ...new Set([...listed, ...(apiKey?.scopes ?? []).filter((scope) => scope !== "*")]),
+]
+
 const groupsOf = ({ scopes }) =>
   scopes.includes("*") ? [] : [...new Set(scopes.map((scope) => groupOf(scope)))]
 
@@ -67,7 +73,7 @@ const useGroupName = () => {
 export const AccessFields = ({ apiKey, scopes, models }) => {
   const { t } = useText()
   const nameOf = useGroupName()
-  const groups = [...new Set(scopes.map(groupOf))]
+  const groups = [...new Set(withOwn(scopes, apiKey).map(groupOf))]
   // an adapter goes with its model
   const own = models.filter(({ parent }) => !parent).map(({ id }) => id)
   const names = [...new Set([...own, ...(apiKey?.models ?? [])])]

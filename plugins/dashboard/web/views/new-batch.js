@@ -36,24 +36,29 @@ export const NewBatch = ({ onMade, onClose }) => {
   const [chosen, choose] = useState({ endpoint: endpoints[0] })
   const [check, setCheck] = useState(undefined)
   const sendOnce = useIdempotentSend()
-  const pick = (more) => {
-    choose((now) => ({ ...now, ...more }))
-    setCheck(undefined)
-  }
+  const pick = (more) => choose((now) => ({ ...now, ...more }))
   const fileId = chosen.file ?? files.items?.[0]?.id
   const body = { input_file_id: fileId, endpoint: chosen.endpoint }
+  const about = JSON.stringify(body)
+  // another file may be chosen while one is checked
+  const found = check?.about === about ? check.found : undefined
   const send = async () => {
-    if (check)
+    if (found)
       return onMade(
         await sendOnce((idempotencyKey) => v1.post("/v1/batches", body, { idempotencyKey })),
       )
-    setCheck(await v1.post("/v1/batches", body, { headers: { "x-dry-run": "1" } }))
+    setCheck({
+      about,
+      found: await v1.post("/v1/batches", body, { headers: { "x-dry-run": "1" } }),
+    })
   }
+  // the second click of two would begin what nobody has seen the price of
+  const onBegin = (event) => event.detail > 1 && event.preventDefault()
   const take = (file) => {
     pick({ file: file.id })
     files.reload()
   }
-  const actions = html`${fileId && html`<${Submit}>${t(check ? "batch.begin" : "batch.check")}<//>`}<${Button} onClick=${onClose}>${t("cancel")}<//>`
+  const actions = html`${fileId && (found ? html`<${Submit} key="begin" onClick=${onBegin}>${t("batch.begin")}<//>` : html`<${Submit} key="check">${t("batch.check")}<//>`)}<${Button} onClick=${onClose}>${t("cancel")}<//>`
   return html`<section class="card" aria-label=${t("batch.new")}>
     <h2>${t("batch.new")}</h2>
     <${Drop} label=${t("upload")} hint=${t("upload.hint.batch_input")} accept=".jsonl" purpose="batch_input" onUploaded=${take} />
@@ -62,7 +67,7 @@ export const NewBatch = ({ onMade, onClose }) => {
         ${files.items?.length > 0 && html`<${Field} label=${t("batch.input")} as="select" name="input_file_id" value=${fileId} onChange=${(event) => pick({ file: event.target.value })}>${files.items.map(({ id, filename }) => html`<option key=${id} value=${id}>${filename}</option>`)}<//>`}
         <${Field} label=${t("batch.endpoint")} as="select" name="endpoint" value=${chosen.endpoint} onChange=${(event) => pick({ endpoint: event.target.value })}>${endpoints.map((path) => html`<option key=${path}>${path}</option>`)}<//>
       </div>
-      ${check && html`<${Found} check=${check} />`}
+      ${found && html`<${Found} check=${found} />`}
     <//>
   </section>`
 }

@@ -22,11 +22,15 @@ const Bill = ({ usage, callId }) => {
 const CopyText = ({ text }) => {
   const { t } = useText()
   const [said, say] = useState("")
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => say(t("copy.done")),
-      () => say(t("copy.cant")),
-    )
+  const copy = async () => {
+    try {
+      // without HTTPS pages have no clipboard
+      await navigator.clipboard.writeText(text)
+      say(t("copy.done"))
+    } catch {
+      say(t("copy.cant"))
+    }
+  }
   return html`<${Button} look="link" onClick=${copy}>${t("copy")}<//><span role="status" class="quiet">${said}</span>`
 }
 

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { useApp, useText } from "../app.js"
 import { html } from "../html.js"
 import { Moment } from "../parts/amount.js"
@@ -7,6 +7,7 @@ import { Button } from "../parts/button.js"
 import { Copy } from "../parts/copy.js"
 import { Check, Field, Submit } from "../parts/field.js"
 import { Form } from "../parts/form.js"
+import { useIdempotentSend } from "../parts/idempotent-send.js"
 import { useList } from "../parts/list.js"
 import { More } from "../parts/more.js"
 import { Notice, ProblemNotice } from "../parts/notice.js"
@@ -17,12 +18,12 @@ const events = ["batch.completed", "batch.failed"]
 const NewWebhook = ({ onMade, onClose }) => {
   const { t } = useText()
   const { v1 } = useApp()
+  const sendOnce = useIdempotentSend()
   const make = async (values) => {
     const { url, description } = values
     const chosen = events.filter((event) => values[event])
-    onMade(
-      await v1.post("/v1/webhooks", { url, events: chosen, ...(description && { description }) }),
-    )
+    const body = { url, events: chosen, ...(description && { description }) }
+    onMade(await sendOnce((idempotencyKey) => v1.post("/v1/webhooks", body, { idempotencyKey })))
   }
   const actions = html`<${Submit}>${t("webhook.create")}<//><${Button} onClick=${onClose}>${t("cancel")}<//>`
   return html`<section class="card" aria-label=${t("webhook.new")}>
@@ -37,8 +38,10 @@ const NewWebhook = ({ onMade, onClose }) => {
 
 const Secret = ({ made, onClose }) => {
   const { t } = useText()
+  const heading = useRef()
+  useEffect(() => heading.current.focus(), [])
   return html`<section class="card made" aria-label=${t("webhook.secret")}>
-    <h2>${made.url}</h2>
+    <h2 ref=${heading} tabindex="-1">${made.url}</h2>
     <${Notice} kind="warn">${t("webhook.once")}<//>
     <${Copy} label=${t("webhook.secret")} text=${made.secret} />
     <p class="hint">${t("webhook.verify")}</p>
@@ -52,13 +55,14 @@ const Last = ({ webhook }) => {
   return html`<p class="quiet">${t("webhook.last")} <${Moment} at=${webhook.last_delivery_at} />${webhook.last_error && html`: <b class="bad">${webhook.last_error}</b>`}</p>`
 }
 
-const Webhook = ({ webhook, onSecret, onGone }) => {
+const Webhook = ({ webhook, onSecret, onGone, onChange }) => {
   const { t } = useText()
   const { v1 } = useApp()
   const [asked, ask] = useState(undefined)
   const [sent, setSent] = useState(0)
   const [isOpen, setOpen] = useState(false)
   const [problem, refuse] = useState(undefined)
+  const sendOnce = useIdempotentSend()
   const path = `/v1/webhooks/${webhook.id}`
   const test = () => {
     refuse(undefined)
@@ -68,9 +72,15 @@ const Webhook = ({ webhook, onSecret, onGone }) => {
     }, refuse)
   }
   const acts = {
-    rotate: async () => onSecret({ ...webhook, ...(await v1.post(`${path}/rotate`)) }),
+    // sent twice, it would end the secret that the receiver still has
+    rotate: async () => {
+      const rotate = (idempotencyKey) => v1.post(`${path}/rotate`, undefined, { idempotencyKey })
+      onSecret({ ...webhook, ...(await sendOnce(rotate)) })
+    },
     delete: async () => onGone(await v1.remove(path)),
   }
+  /** A delivery that has ended may have disabled it, or made it active again. */
+  const refresh = () => v1.get(path).then(onChange, () => undefined)
   const act = async () => {
     await acts[asked]()
     ask(undefined)
@@ -87,7 +97,7 @@ const Webhook = ({ webhook, onSecret, onGone }) => {
     </div>
     <details open=${isOpen} onToggle=${(event) => setOpen(event.target.open)}>
       <summary>${t("webhook.deliveries")}</summary>
-      ${isOpen && html`<${Deliveries} key=${sent} path=${path} />`}
+      ${isOpen && html`<${Deliveries} key=${sent} path=${path} onEnd=${refresh} />`}
     </details>
     ${asked && html`<${Ask} title=${t(`webhook.${asked}.ask`)} what=${t(`webhook.${asked}.what`)} yes=${t(`webhook.${asked}`)} act=${act} onClose=${() => ask(undefined)} />`}
   </section>`
@@ -107,10 +117,10 @@ export const Webhooks = () => {
   }
   return html`
     <div class="head"><h1>${t("nav.webhooks")}</h1>${!isMaking && html`<${Button} look="main" onClick=${() => setMaking(true)}>${t("webhook.new")}<//>`}</div>
-    ${made && html`<${Secret} made=${made} onClose=${() => show(undefined)} />`}
+    ${made && html`<${Secret} key=${made.secret} made=${made} onClose=${() => show(undefined)} />`}
     ${isMaking && html`<${NewWebhook} onMade=${take} onClose=${() => setMaking(false)} />`}
     ${list.items?.length === 0 && html`<p class="quiet">${t("webhooks.none")}</p>`}
-    ${list.items?.map((webhook) => html`<${Webhook} key=${webhook.id} webhook=${webhook} onSecret=${show} onGone=${list.reload} />`)}
+    ${list.items?.map((webhook) => html`<${Webhook} key=${webhook.id} webhook=${webhook} onSecret=${show} onGone=${list.reload} onChange=${list.put} />`)}
     <${More} list=${list} />
   `
 }
