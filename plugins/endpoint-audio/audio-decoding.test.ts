@@ -39,6 +39,22 @@ describe("the length of a file", () => {
   })
 })
 
+describe("what is handed on", () => {
+  const handedOn = async (file: Buffer) =>
+    Buffer.from((await Effect.runPromise(readAudio(file, 1_800))).audio)
+
+  it("is what was counted: decoders find sound behind tags, and a second chunk of samples", async () => {
+    const hidden = Buffer.concat([Buffer.from("APETAGEX"), Buffer.alloc(24), mp3(900)])
+    expect(await handedOn(Buffer.concat([id3(30), mp3(10), hidden]))).toEqual(mp3(10))
+    const within = Buffer.from(id3(417 * 20))
+    within.set(mp3(20), 10)
+    expect(await handedOn(Buffer.concat([within, mp3(10)]))).toEqual(mp3(10))
+    const twice = Buffer.concat([wav({ seconds: 1 }), wav({ seconds: 60 }).subarray(36)])
+    expect(await handedOn(twice)).toEqual(wav({ seconds: 1 }))
+    expect(await handedOn(wav({ seconds: 2 }))).toEqual(wav({ seconds: 2 }))
+  })
+})
+
 describe("what is refused", () => {
   const headOnly = wav().subarray(0, 36)
   it.each<[string, Source, string, RegExp]>([
@@ -56,6 +72,7 @@ describe("what is refused", () => {
     ["samples first", Buffer.concat([wav().subarray(0, 12), zeros("data", 8)]), "", /before their/],
     ["a cut MP3", mp3(10).subarray(0, 4_000), "invalid_request_error", /not whole/],
     ["an MP3 with a hole", Buffer.concat([mp3(9), Buffer.from("oops"), mp3(1)]), "", /byte 3753/],
+    ["MP3s in a row", Buffer.concat([mp3(9), Buffer.from("TAG"), mp3(9)]), "", /byte 3753/],
     ["an MP3 that is all tag", id3(20), "invalid_request_error", /no sound/],
     ["a tag that is cut", id3(300).subarray(0, 200), "invalid_request_error", /within its tags/],
     ["text", Buffer.from("hello"), "unsupported_file_type", /WAV or MP3/],

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { type ApiError, apiError } from "../../core/errors.ts"
 import type { TranscribeRequest } from "../../core/ports/audio.ts"
-import { isMp3, mp3Seconds } from "./mp3-length.ts"
+import { isMp3, mp3Sound } from "./mp3-length.ts"
 import type { Source } from "./schema.ts"
-import { wavSeconds } from "./wav-length.ts"
+import { wavSound } from "./wav-length.ts"
 
 export const maxFileBytes = 25 * 2 ** 20
 
@@ -42,12 +42,13 @@ export const readAudio = (source: Source, maxSeconds: number): Effect.Effect<Aud
       return Effect.fail(
         apiError("unsupported_file_type", "file: must be a WAV or MP3 file", { param: "file" }),
       )
-    const length = format === "wav" ? wavSeconds(audio) : mp3Seconds(audio)
-    if (typeof length === "string") return Effect.fail(wrong(length))
-    if (length === 0) return Effect.fail(wrong("has no sound"))
-    if (length > maxSeconds)
+    const sound = format === "wav" ? wavSound(audio) : mp3Sound(audio)
+    if (typeof sound === "string") return Effect.fail(wrong(sound))
+    const { seconds } = sound
+    if (seconds === 0) return Effect.fail(wrong("has no sound"))
+    if (seconds > maxSeconds)
       return Effect.fail(
-        wrong(`has ${Math.ceil(length)} s of audio; at most ${maxSeconds} s are transcribed`),
+        wrong(`has ${Math.ceil(seconds)} s of audio; at most ${maxSeconds} s are transcribed`),
       )
-    return Effect.succeed({ audio, format, seconds: Math.ceil(length) })
+    return Effect.succeed({ audio: sound.audio, format, seconds: Math.ceil(seconds) })
   })

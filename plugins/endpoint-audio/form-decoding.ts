@@ -28,7 +28,8 @@ const takeField = (
   if (!known.has(name) && !isRefused(name)) return undefined
   if (name === "file") return wrong(name, "must be a file, not a field")
   if (name === "timestamp_granularities" || sent !== name) {
-    const before = (fields.get(name) ?? []) as readonly Json[]
+    const before = fields.get(name) ?? []
+    if (!Array.isArray(before)) return wrong(name, "came twice")
     if (before.length >= mostItems) return wrong(name, `must have at most ${mostItems} items`)
     fields.set(name, [...before, value])
     return undefined

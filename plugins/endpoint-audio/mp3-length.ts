@@ -13,6 +13,12 @@ const kilobits = {
 } as const
 const rates = [44_100, 48_000, 32_000]
 
+/** What is counted and nothing else: decoders find sound also within what looks like a tag. */
+export interface Sound {
+  readonly audio: Uint8Array
+  readonly seconds: number
+}
+
 interface Frame {
   readonly bytes: number
   readonly seconds: number
@@ -55,17 +61,29 @@ const behindTags = (file: Uint8Array): number => {
 
 const mostPadding = 2 ** 20
 
+/** The size of ID3v1, behind its extension. */
+const mostId3v1 = 227 + 128
+
 /** Tags and padding may follow the sound. */
-const isTail = (rest: Uint8Array): boolean =>
-  /^(TAG|APETAGEX|LYRICSBEGIN)/.test(Buffer.from(rest.subarray(0, 11)).toString("latin1")) ||
-  (rest.length <= mostPadding && rest.every((byte) => byte === 0))
+const isTail = (rest: Uint8Array): boolean => {
+  const head = Buffer.from(rest.subarray(0, 11)).toString("latin1")
+  if (head.startsWith("TAG")) return rest.length <= mostId3v1
+  return (
+    /^(APETAGEX|LYRICSBEGIN)/.test(head) ||
+    (rest.length <= mostPadding && rest.every((byte) => byte === 0))
+  )
+}
 
 export const isMp3 = (file: Uint8Array): boolean =>
   Buffer.from(file.subarray(0, 3)).toString("latin1") === "ID3" || frameAt(file, 0) !== undefined
 
-/** Returns the seconds of an MP3 file by the headers of its frames, or what is wrong with it. */
-export const mp3Seconds = (file: Uint8Array): number | string => {
-  let at = behindTags(file)
+/**
+ * Returns the sound of an MP3 file, with its seconds by the headers of its frames, or what is wrong
+ * with it.
+ */
+export const mp3Sound = (file: Uint8Array): Sound | string => {
+  const start = behindTags(file)
+  let at = start
   if (at > file.length) return "is cut off within its tags"
   let seconds = 0
   while (at < file.length) {
@@ -78,5 +96,5 @@ export const mp3Seconds = (file: Uint8Array): number | string => {
     seconds += frame.seconds
     at += frame.bytes
   }
-  return seconds
+  return { audio: file.subarray(start, at), seconds }
 }

@@ -138,11 +138,13 @@ describe("what is refused", () => {
     expect(reply.text).toBe("Halo dunia.")
   })
 
-  it("without a file, or with two, says so", async () => {
+  it("without a file, or with two, says so, and with a field as one and as a list", async () => {
     await open()
+    let fields: readonly (readonly [string, string])[] = []
     const send = (...files: readonly Buffer[]) => {
       const form = new FormData()
       form.append("model", model)
+      for (const [name, value] of fields) form.append(name, value)
       for (const bytes of files) form.append("file", new Blob([new Uint8Array(bytes)]), "a.wav")
       return fetch(`${fixture.deps.url}/v1/audio/transcriptions`, {
         method: "POST",
@@ -153,6 +155,15 @@ describe("what is refused", () => {
     const wrong = { error: { code: "invalid_request_error", param: "file" } }
     expect(await send()).toMatchObject(wrong)
     expect(await send(wav(), wav())).toMatchObject(wrong)
+    for (const [name, value] of Object.entries({ stream: "true", temperature: "0.5" })) {
+      fields = [
+        [name, value],
+        [`${name}[]`, value],
+      ]
+      expect(await send(wav())).toMatchObject({
+        error: { code: "invalid_request_error", param: name, message: `${name}: came twice` },
+      })
+    }
   })
 
   it("costs nothing when the model is busy, fails, or stops before its end", async () => {

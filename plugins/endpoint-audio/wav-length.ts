@@ -1,3 +1,5 @@
+import type { Sound } from "./mp3-length.ts"
+
 /** Formats of samples: integers, floats, and those of the extensible header, which are either. */
 const kinds = new Map([
   [1, [8, 16, 24, 32]],
@@ -11,12 +13,12 @@ const mostChunks = 1_000
 /** What programs write that don't know the length yet. */
 const untilTheEnd = new Set([0, 0xffff_ffff, 0x7fff_ffff])
 
-interface Sound {
+interface Format {
   readonly rate: number
   readonly bytesOfFrame: number
 }
 
-const soundOf = (chunk: DataView): Sound | string => {
+const formatOf = (chunk: DataView): Format | string => {
   if (chunk.byteLength < 16) return "its format is cut off"
   const [kind, channels] = [chunk.getUint16(0, true), chunk.getUint16(2, true)]
   const [rate, bits] = [chunk.getUint32(4, true), chunk.getUint16(14, true)]
@@ -28,10 +30,21 @@ const soundOf = (chunk: DataView): Sound | string => {
   return { rate, bytesOfFrame: (channels * bits) / 8 }
 }
 
-/** Returns the seconds of a RIFF/WAVE file by its header, or what is wrong with it. */
-export const wavSeconds = (file: Uint8Array): number | string => {
+/** The file without what is behind its samples: decoders may find more of them there. */
+const upTo = (file: Uint8Array, end: number): Uint8Array => {
+  if (end >= file.length) return file
+  const cut = Buffer.from(file.subarray(0, end))
+  cut.writeUInt32LE(end - 8, 4)
+  return cut
+}
+
+/**
+ * Returns a RIFF/WAVE file up to the end of its samples, with their seconds by its header, or what is
+ * wrong with it.
+ */
+export const wavSound = (file: Uint8Array): Sound | string => {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength)
-  let sound: Sound | undefined
+  let format: Format | undefined
   let chunks = 0
   for (let at = 12; at + 8 <= file.length; ) {
     if (++chunks > mostChunks) return `has more than ${mostChunks} chunks before its samples`
@@ -39,16 +52,18 @@ export const wavSeconds = (file: Uint8Array): number | string => {
     const said = view.getUint32(at + 4, true)
     const left = file.length - at - 8
     if (name === "data") {
-      if (!sound) return "its samples come before their format"
+      if (!format) return "its samples come before their format"
       const isOpen = untilTheEnd.has(said)
       if (!isOpen && said > left) return "is cut off: samples are missing at its end"
-      return Math.floor((isOpen ? left : said) / sound.bytesOfFrame) / sound.rate
+      const bytes = isOpen ? left : said
+      const seconds = Math.floor(bytes / format.bytesOfFrame) / format.rate
+      return { audio: upTo(file, at + 8 + bytes), seconds }
     }
     if (said > left) return "is cut off"
     if (name === "fmt ") {
-      const read = soundOf(new DataView(file.buffer, file.byteOffset + at + 8, said))
+      const read = formatOf(new DataView(file.buffer, file.byteOffset + at + 8, said))
       if (typeof read === "string") return read
-      sound = read
+      format = read
     }
     // chunks begin at even places
     at += 8 + said + (said % 2)
