@@ -123,6 +123,17 @@ test("the day is written in English by any directive", () => {
   vi.useRealTimers()
 })
 
+test("methods of a dictionary are called also where it has a key of their name", () => {
+  const text = '{"items": [1, 2], "get": 3, "keys": 4, "values": 5}'
+  const all = "{% for k, v in x.items() %}{{ k }}={{ v }};{% endfor %}"
+  const others =
+    "{{ x.keys() | list }}{{ x.values() | list }}{{ x.get('get') }}{{ x.get('no', 7) }}"
+  expect(renderedOf(`${all}${others}{{ x.items[1] }}`, text)).toBe(
+    "items=[1, 2];get=3;keys=4;values=5;['items', 'get', 'keys', 'values'][[1, 2], 3, 4, 5]372",
+  )
+  expect(() => renderedOf("{{ 1 .items() }}")).toThrow()
+})
+
 test("ranges are those of Python", () => {
   const all =
     "{% for i in range(2) %}{{ i }}{% endfor %}|{% for i in range(2, 8, 3) %}{{ i }}{% endfor %}"

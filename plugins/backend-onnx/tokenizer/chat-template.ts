@@ -54,6 +54,9 @@ const plainFunctions: Readonly<Record<string, unknown>> = {
   ),
 }
 
+/** With the methods of dictionaries, for which the library takes a key of that name. */
+const called: ReadonlySet<string> = new Set([...methodNames, "items", "keys", "values", "get"])
+
 /** What loops printed that may be left, the innermost last. */
 const kept: TemplateValue[][] = []
 
@@ -99,7 +102,7 @@ const valueFunctions: Readonly<
     ]),
   ),
   ...Object.fromEntries(
-    [...methodNames].map((name) => [
+    [...called].map((name) => [
       `method.${name}`,
       (value, ...more) => calledMethod(value!, name, more),
     ]),
@@ -139,7 +142,7 @@ const withMethods = (node: Node): Node => {
   if (node.type !== "CallExpression" || !args || !isMember(callee)) return node
   const method = String(callee.property.value)
   const all = [callee.object, ...args]
-  if (methodNames.has(method)) return call(`method.${method}`, all)
+  if (called.has(method)) return call(`method.${method}`, all)
   return Object.hasOwn(ends, method) && args.length <= 1 ? call(`str.${method}`, all) : node
 }
 

@@ -46,6 +46,16 @@ describe("refuses, naming the file and the reason", () => {
       /entry of the tensor 'a'/,
     ],
     [
+      "bytes of whole numbers that don't fit the shape",
+      withHeader('{"a":{"dtype":"I8","shape":[2,4],"data_offsets":[0,4]}}'),
+      /has 4 bytes/,
+    ],
+    [
+      "an end before the beginning",
+      withHeader('{"a":{"dtype":"X4","shape":[2,4],"data_offsets":[8,0]}}'),
+      /has -8 bytes/,
+    ],
+    [
       "offsets that don't fit the shape",
       withHeader('{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,4]}}'),
       /has 4 bytes/,

@@ -14,6 +14,16 @@ const types: ReadonlyMap<unknown, GgmlType> = new Map(
   [...ggmlTypes.values()].filter((type) => type.blockValues === 1).map((type) => [type.name, type]),
 )
 
+/** Bytes of a value of the types that are not floats of a model. */
+const otherBytes: ReadonlyMap<unknown, number> = new Map(
+  [
+    "BOOL U8 I8 F8_E4M3 F8_E5M2".split(" "),
+    "U16 I16".split(" "),
+    "U32 I32".split(" "),
+    "U64 I64 F64".split(" "),
+  ].flatMap((names, power) => names.map((name) => [name, 2 ** power] as const)),
+)
+
 const unreadable = (name: string, blockBytes: number): GgmlType => ({
   name,
   blockValues: 1,
@@ -53,8 +63,9 @@ const entryOf = (
     throw new Damaged(`the entry of the tensor '${name}' is not one`)
   const values = shape.reduce((a, b) => a * b, 1)
   const [from, to] = offsets as readonly [number, number]
-  const type = types.get(dtype) ?? unreadable(dtype, (to - from) / values)
-  if (values < 1 || values > maxValues || to - from !== values * type.blockBytes)
+  const valueBytes = otherBytes.get(dtype) ?? (to - from) / values
+  const type = types.get(dtype) ?? unreadable(dtype, valueBytes)
+  if (values < 1 || values > maxValues || to < from || to - from !== values * type.blockBytes)
     throw new Damaged(
       `the tensor '${name}' of the shape ${shape.join(" x ")} has ${to - from} bytes`,
     )
