@@ -4,7 +4,7 @@ const secretName =
   /^(authorization|proxy-authorization|cookie|set-cookie|x-api-key|api_?key|password|passwd|secret|client_?secret|credentials?|private_?key|bearer|jwt|access_?token|refresh_?token|session_?token)$/i
 /** Finds secrets inside longer texts: bearer tokens, API keys, the password of a connection URL. */
 const secretText =
-  /(\bbearer\s+)[^\s"',;]+|\b((?:svc_(?:live|test)|whsec)_)[A-Za-z0-9]+|(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:)[^\s/@]+(?=@)/gi
+  /(\bbearer\s+)[^\s"',;]+|\b((?:svc_(?:live|test)|whsec)_)[A-Za-z0-9]+|(\b[a-z][a-z0-9+.-]{0,30}:\/\/[^\s/:@]*:)[^\s/@]+(?=@)/gi
 /** What each of those texts has, also in JSON, in lower case. */
 const secretHints = ["bearer", "svc_live_", "svc_test_", "whsec_", "://"]
 const mark = "[redacted]"
