@@ -79,3 +79,16 @@ it("names models and adapters whose files of this machine are not there, and wha
     ),
   ])
 })
+
+it("says why a model whose files are here can't be opened", async () => {
+  const file = join(folder, "damaged.yaml")
+  writeFileSync(join(folder, "damaged.gguf"), "GGUF")
+  const limits = "limits: { contextTokens: 9, maxOutputTokens: 9 }"
+  const model = `{ id: m, task: chat, backend: onnx, ${limits}, sources: [{ url: ./damaged.gguf }] }`
+  writeFileSync(file, `plugins: { backend-onnx: {} }\nmodels: [${model}]\n`)
+  const { code, stdout } = await runCli(["check", file, "--json"])
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout).warnings).toEqual([
+    expect.stringMatching(/^The model 'm' can't be opened: .*damaged\.gguf.*/),
+  ])
+})

@@ -8,7 +8,7 @@ import type { AssembledDeployment } from "../boot/assemble.ts"
 import { kernelTokens } from "../boot/kernel.ts"
 import { originOf } from "../boot/models.ts"
 import { filesOf, localTrouble } from "../boot/open-models.ts"
-import { describeModels, shortfall } from "../boot/served-models.ts"
+import { describeModels, modelTrouble, shortfall } from "../boot/served-models.ts"
 import type { Mask } from "../config/mask.ts"
 import { shownUrl } from "../services/model-files/failure.ts"
 import type { ModelFilesStore } from "../services/model-files/model-files.ts"
@@ -83,8 +83,8 @@ interface Facts {
   readonly deployment: AssembledDeployment
   /** The entries of which it is known what they can do, as their files are here. */
   readonly known: readonly ModelEntry[]
-  /** A sentence for each model and adapter whose own files of this machine can't be used. */
-  readonly absent: readonly string[]
+  /** A sentence for each model and adapter whose files on this machine can't be used or opened. */
+  readonly troubles: readonly string[]
   readonly devices: Devices
 }
 
@@ -121,23 +121,34 @@ const sourceRows =
     return [row(id, sources), ...adapters.map((own) => row(adapterName(id, own), own.sources))]
   }
 
-const findAbsent = (deployment: AssembledDeployment): Effect.Effect<readonly string[]> => {
-  const { entries } = resolve(deployment.container, Tokens.catalogue)
-  return Effect.map(
-    Effect.forEach(entries.flatMap(filesOf), (files) =>
+const troublesOf = (
+  deployment: AssembledDeployment,
+  entry: ModelEntry,
+): Effect.Effect<readonly string[]> =>
+  Effect.gen(function* () {
+    const absent = yield* Effect.forEach(filesOf(entry), (files) =>
       Effect.map(localTrouble(deployment, files), (trouble) =>
         trouble === undefined ? [] : [`The files of '${files.id}' can't be used: ${trouble}.`],
       ),
+    )
+    if (absent.some(({ length }) => length > 0)) return absent.flat()
+    const trouble = yield* modelTrouble(deployment, entry)
+    return trouble === undefined ? [] : [`The model '${entry.id}' can't be opened: ${trouble}`]
+  })
+
+const findTroubles = (deployment: AssembledDeployment): Effect.Effect<readonly string[]> =>
+  Effect.map(
+    Effect.forEach(resolve(deployment.container, Tokens.catalogue).entries, (entry) =>
+      troublesOf(deployment, entry),
     ),
     (lines) => lines.flat(),
   )
-}
 
 /** One line for each model that serves less than promised, and for what is missing. */
 const warningsOf = ({
   deployment: { container },
   known,
-  absent,
+  troubles,
   devices,
 }: Facts): readonly string[] => {
   const { served } = resolve(container, Tokens.catalogue)
@@ -145,7 +156,7 @@ const warningsOf = ({
     const less = shortfall(entry, served(entry))
     return less === undefined ? [] : [`The model '${entry.id}' serves ${less}.`]
   })
-  return [...shortfalls, ...absent, ...devices.missing]
+  return [...shortfalls, ...troubles, ...devices.missing]
 }
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
@@ -263,9 +274,9 @@ export const check = (file: string, json = false): Promise<void> =>
     (deployment) =>
       Effect.gen(function* () {
         const known = yield* describeModels(deployment)
-        const absent = yield* findAbsent(deployment)
+        const troubles = yield* findTroubles(deployment)
         const devices = yield* findDevices(deployment)
-        const facts = { deployment, known, absent, devices }
+        const facts = { deployment, known, troubles, devices }
         const masked = (_: string, value: unknown) =>
           typeof value === "string" ? deployment.config.mask.text(value) : value
         process.stdout.write(

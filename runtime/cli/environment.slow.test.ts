@@ -52,7 +52,7 @@ const saidOf = async (file: string, env: Record<string, string>): Promise<string
       const deployment = yield* assemble(config, "command", fakeLog())
       const known = yield* describeModels(deployment)
       const devices = { shown: (name: string) => name, missing: [] }
-      return describeDeployment({ deployment, known, absent: [], devices })
+      return describeDeployment({ deployment, known, troubles: [], devices })
     }),
   )
   const exit = await Effect.runPromiseExit(program)
