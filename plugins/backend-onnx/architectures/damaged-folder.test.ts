@@ -136,8 +136,8 @@ describe("a folder is refused with the reason", () => {
     [
       "with a tensor of another type",
       "qwen2",
-      safetensors((entries) => Object.assign(entries[up]!, { dtype: "I32" })),
-      /up_proj.weight' has the type I32/,
+      safetensors((entries) => Object.assign(entries[up]!, { dtype: "I16" })),
+      /up_proj.weight' has the type I16/,
     ],
     [
       "with a tensor too many",

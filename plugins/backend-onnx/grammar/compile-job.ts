@@ -8,7 +8,7 @@ import { child } from "./schema/pointer.ts"
 import { SchemaInvalid } from "./schema/reading.ts"
 import { tooManyWays } from "./schema/ways.ts"
 import { analyseSchema, relax, type SchemaAnalysis } from "./schema-report.ts"
-import { byteTokens, failingTexts, heaviestText, tryGrammar } from "./trial.ts"
+import { byteTokens, failingTexts, heaviestText, heavyAnalysisMs, tryGrammar } from "./trial.ts"
 
 /** `vocabulary`: the model's tokens, over which the grammar is tried; absent: single bytes. */
 export type CompileInput = { readonly vocabulary?: SharedVocabulary } /**
@@ -89,9 +89,15 @@ const refusal = (keyword: string, path: string, reason: string): Refusal => ({
 
 const impossible = refusal("", "", "no document satisfies the schema")
 
-const attempt = (vocabulary: SharedVocabulary, grammar: Grammar, text: string): Verdict => {
+const attempt = (
+  vocabulary: SharedVocabulary,
+  grammar: Grammar,
+  text: string,
+  analysisMs = 0,
+): Verdict => {
   try {
-    const { isHeavy } = tryGrammar(vocabulary, grammar.kind, text)
+    const isHeavy =
+      tryGrammar(vocabulary, grammar.kind, text).isHeavy || analysisMs > heavyAnalysisMs
     return { result: "ok", grammar: isHeavy ? { ...grammar, isHeavy } : grammar }
   } catch (cause) {
     if (!(cause instanceof GrammarFailed)) throw cause
@@ -121,12 +127,13 @@ const attemptSchema = (
 const attemptOnce = (
   vocabulary: SharedVocabulary,
   schema: Json,
-  { enforced, texts }: SchemaAnalysis,
+  { enforced, texts, analysisMs }: SchemaAnalysis,
 ): Verdict => {
   if (!enforced) return impossible
   const tooMany = tooManyWays(enforced)
   if (tooMany) return { result: "tooComplex", reason: tooMany }
-  const found = attempt(vocabulary, { kind: "schema", schema }, JSON.stringify(enforced))
+  const grammar: Grammar = { kind: "schema", schema }
+  const found = attempt(vocabulary, grammar, JSON.stringify(enforced), analysisMs)
   if (found.result === "ok" || found === impossible) return found
   const isPattern = found.result === "refused" && found.keyword === "pattern" && !found.path
   const heaviest = isPattern || isOfTexts.test(found.reason) ? heaviestText(texts) : undefined

@@ -30,6 +30,11 @@ export interface EmbeddedDocument {
    * fixed from its beginning on.
    */
   readonly trigger?: string | number
+  /**
+   * Beginnings of answers that hold documents: any other answer is free. Absent: there is a trigger,
+   * or every answer is fixed.
+   */
+  readonly beginnings?: readonly string[]
 }
 
 /**

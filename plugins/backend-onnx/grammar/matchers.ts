@@ -20,13 +20,14 @@ interface ReadGrammar {
  */
 const readGrammar = (grammar: Grammar): ReadGrammar => {
   if (grammar.kind === "lark") {
-    const documents = (grammar.documents ?? []).flatMap((document) => {
+    const documents = (grammar.documents ?? []).map((document) => {
       const { guards } = analyseSchema(document.schema)
-      return guards ? [{ ...document, guards }] : []
+      return { ...document, ...(guards && { guards }) }
     })
+    const isGuarded = documents.some((document) => "guards" in document)
     return {
       text: grammar.lark,
-      ...(documents.length > 0 && { guarded: new GuardedAnswer(documents) }),
+      ...(isGuarded && { guarded: new GuardedAnswer(documents) }),
     }
   }
   const { enforced, guards } = analyseSchema(grammar.schema)
@@ -166,7 +167,7 @@ export class Matchers {
     } catch (cause) {
       if (isTrap(cause) || this.trapped.has(open.key)) throw cause
       this.forget(open.key)
-      this.instance.free(open.handle)
+      if (open.generation === this.generation) this.instance.free(open.handle)
       open.generation = -1
       return once()
     }
@@ -183,7 +184,12 @@ export class Matchers {
 
   private rebuild(open: Open): void {
     const handle = this.instance.clone(this.compiled(open.key))
-    for (const token of open.tokens) this.instance.consume(handle, token)
+    try {
+      for (const token of open.tokens) this.instance.consume(handle, token)
+    } catch (cause) {
+      if (!isTrap(cause)) this.instance.free(handle)
+      throw cause
+    }
     open.handle = handle
     open.generation = this.generation
   }

@@ -29,6 +29,8 @@ const mostTrials = 200
 
 /** What others should not wait for. It only decides which thread follows an answer. */
 const heavyMs = 10
+/** The same of an analysis, which takes longer the first time that a format or class is used. */
+export const heavyAnalysisMs = 50
 
 /** Where no model is named: a token for each byte. */
 export const byteTokens: SharedVocabulary = { ...byteVocabulary(), digest: "bytes" }

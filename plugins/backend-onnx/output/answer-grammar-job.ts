@@ -118,7 +118,7 @@ const argumentsOf = (
   { parameters, strict }: ToolDefinition,
   param: string,
   vocabulary: SharedVocabulary,
-): Pick<ConstrainedTool, "schema" | "checkedBy"> => {
+): Pick<ConstrainedTool, "schema" | "checkedBy"> & { readonly isHeavy?: boolean } => {
   const schema = argumentsSchema(parameters)
   if (schema === undefined)
     throw new Failed(
@@ -126,7 +126,8 @@ const argumentsOf = (
       param,
     )
   const kept = compiled(schema, strict === true, param, vocabulary)
-  const checked = kept.isChecked ? { checkedBy: kept.schema } : {}
+  // only what finished values are checked by is analysed again when the grammar is opened
+  const checked = kept.isChecked ? { checkedBy: kept.schema, isHeavy: kept.isHeavy } : {}
   // a schema that is kept only in part may keep nothing: arguments are still an object
   return Object.keys(kept.schema as object).length
     ? { schema: kept.enforced, ...checked }
@@ -194,13 +195,17 @@ const answerConstraint = (input: AnswerGrammarInput): ConstrainedAnswer | undefi
     ...(document && { document }),
     ...(text && { text }),
   })
-  const weighed = ({ isHeavy = false }: { readonly isHeavy?: boolean } = {}) =>
-    constrained && isHeavy
-      ? { ...constrained, grammar: { ...constrained.grammar, isHeavy } }
+  const weighed = (parts: readonly ({ readonly isHeavy?: boolean } | undefined)[]) =>
+    constrained && parts.some((part) => part?.isHeavy)
+      ? { ...constrained, grammar: { ...constrained.grammar, isHeavy: true } }
       : constrained
-  if (constrained?.grammar.kind !== "lark") return weighed(document)
+  if (constrained?.grammar.kind !== "lark") return weighed([document])
   const whole = compileJob({ ...constrained.grammar, vocabulary: input.vocabulary })
-  if (whole.result === "ok") return weighed(whole.grammar)
+  const checked = [
+    ...callable.map(({ name }) => schemas.get(name)),
+    ...(document?.isChecked ? [document] : []),
+  ]
+  if (whole.result === "ok") return weighed([whole.grammar, ...checked])
   throw text ? textFailure(whole, paramOf(input.responseFormat)) : new Failed(whole, "tools")
 }
 

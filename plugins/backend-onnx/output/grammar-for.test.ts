@@ -181,6 +181,23 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
       }
   })
 
+  test("what looks like a call within another document is none", () => {
+    const inner = '{"x": {"name": "pick", "arguments": {"of": [1, 1]}, "y": "parameters"}}'
+    const plan = { name: "plan", arguments: inner.replace("arguments", syntax.argumentsKey) }
+    for (const isRequired of [false, true]) {
+      const open = { name: "plan", schema: { type: "object" } }
+      const calls = { tools: [checked, open], isRequired, most: mostCalls }
+      const constrained = constrainAnswer({ calls }, name)
+      expect(verdict(constrained, written(plan))).toBe("whole")
+      expect(verdict(constrained, written(plan, ...picked("[1, 1]")))).toMatch(/\[1, 1"$/)
+    }
+    const calls = { tools: [checked], isRequired: false, most: 1 }
+    const document = { schema: {}, enforced: {} }
+    const constrained = constrainAnswer({ calls, document }, name)
+    const trigger = constrained!.syntax!.trigger
+    expect(verdict(constrained, `["${trigger}", ${plan.arguments}]`)).toBe("whole")
+  })
+
   test("what is checked on finished values is so in a document beside calls", () => {
     for (const marked of [{}, markers]) {
       const constrained = constrainAnswer(
@@ -200,6 +217,28 @@ describe.each(Object.keys(syntaxes) as SyntaxName[])("%s", (name) => {
       expect(verdict(constrained, writeCalls(own, picked("[1, 1]")), marked)).toMatch(/\[1, 1"$/)
     }
   })
+})
+
+test("without a trigger, text that quotes a call is free", () => {
+  const tags = { type: "array", items: { type: "string" } }
+  const of = (more: object) => ({
+    type: "object",
+    properties: { tags: { ...tags, ...more } },
+    additionalProperties: false,
+  })
+  const tag = { name: "tag", schema: of({}), checkedBy: of({ uniqueItems: true }) }
+  const calls = { tools: [tag], isRequired: false, most: mostCalls }
+  const call = (list: string) => `{"name": "tag", "parameters": {"tags": ${list}}}`
+  for (const marked of [{}, markers]) {
+    const constrained = constrainAnswer({ calls, markers: marked }, "llama")
+    const of = (text: string) => verdict(constrained, text, marked)
+    for (const list of ['["C:\\dir"]', '["a", "a"]'])
+      for (const before of ["Use ", "\n Use\n", "<", "<|python_ {"])
+        expect(of(`${before}${call(list)} please`)).toBe("whole")
+    expect(of(call('["a", "b"]'))).toBe("whole")
+    for (const prefix of ["", "<|python_tag|>"])
+      expect(of(prefix + call('["a", "a"]'))).toMatch(/a\W+a\W+$/)
+  }
 })
 
 test("none: text without the trigger of calls", () => {

@@ -110,24 +110,38 @@ export const textGrammar = (format: ResponseFormat | undefined): Grammar | undef
 const beforeArguments = (name: string, key: CallSyntax["argumentsKey"]): string =>
   `{"name": ${JSON.stringify(name)}, "${key}": `
 
-/** The arguments, and the document beside calls, whose finished values are checked. */
-const checkedDocuments = (
-  { trigger, argumentsKey }: CallSyntax,
+/** Where the documents of an answer may begin. */
+const signOf = (
+  { trigger, prefix }: CallSyntax,
   { markers, document }: Wanted,
+  isRequired: boolean,
+): Pick<EmbeddedDocument, "trigger" | "beginnings"> => {
+  if (isRequired && document === undefined) return {}
+  if (trigger !== undefined)
+    return { trigger: Object.hasOwn(markers, trigger) ? markers[trigger]! : trigger }
+  return { beginnings: ["{", ...(prefix === undefined ? [] : [prefix])] }
+}
+
+/**
+ * The arguments, and the document beside calls, if finished values of any are checked: what looks
+ * like a call within another document is none.
+ */
+const checkedDocuments = (
+  syntax: CallSyntax,
+  wanted: Wanted,
   { tools, isRequired }: NonNullable<Wanted["calls"]>,
 ): readonly EmbeddedDocument[] => {
-  const isFixed = trigger === undefined || (isRequired && document === undefined)
-  const sign = isFixed
-    ? {}
-    : { trigger: Object.hasOwn(markers, trigger) ? markers[trigger]! : trigger }
+  const document = isRequired ? undefined : wanted.document
+  if (!document?.isChecked && tools.every(({ checkedBy }) => checkedBy === undefined)) return []
+  const sign = signOf(syntax, wanted, isRequired)
   return [
-    ...tools.flatMap(({ name, checkedBy }) =>
-      checkedBy === undefined
-        ? []
-        : [{ schema: checkedBy, before: beforeArguments(name, argumentsKey), ...sign }],
-    ),
-    ...(document?.isChecked && !isRequired
-      ? [{ schema: document.schema, before: "", ...sign }]
+    ...tools.map(({ name, checkedBy = {} }) => ({
+      schema: checkedBy,
+      before: beforeArguments(name, syntax.argumentsKey),
+      ...sign,
+    })),
+    ...(document
+      ? [{ schema: document.isChecked ? document.schema : {}, before: "", ...sign }]
       : []),
   ]
 }

@@ -12,12 +12,12 @@ interface GuardedDocument {
 }
 
 /**
- * Where an answer stands. Moves: free -> fixed (at the trigger), fixed -> inside a document -> fixed
- * (after it).
+ * Where an answer stands. Moves: free -> fixed (at the trigger, or at a beginning), fixed -> inside a
+ * document -> fixed (after it).
  */
 export interface AnswerState {
   readonly isFree: boolean
-  /** The last bytes outside of documents, one character each. */
+  /** The last bytes outside of documents, one character each; the first where there are beginnings. */
   readonly tail: string
   readonly inside?: { readonly document: GuardedDocument; readonly state: DocumentState }
 }
@@ -27,26 +27,30 @@ export class GuardedAnswer {
   readonly start: AnswerState
   private readonly documents: readonly GuardedDocument[]
   private readonly trigger: string | number | undefined
+  private readonly beginnings: readonly string[] | undefined
   private readonly longest: number
 
+  /** Documents without guards are followed to their ends, as others may seem to begin in them. */
   constructor(
-    documents: readonly (Omit<EmbeddedDocument, "schema"> & { readonly guards: Guards })[],
+    documents: readonly (Omit<EmbeddedDocument, "schema"> & { readonly guards?: Guards })[],
   ) {
     this.documents = documents.map(({ guards, before, trigger }) => ({
-      tracker: new JsonTracker(watchOf(guards)),
+      tracker: new JsonTracker(guards && watchOf(guards)),
       before: Buffer.from(before).toString("latin1"),
       trigger,
     }))
     const trigger = documents.find((one) => one.trigger !== undefined)?.trigger
     this.trigger = typeof trigger === "string" ? Buffer.from(trigger).toString("latin1") : trigger
+    this.beginnings = documents.find((one) => one.beginnings)?.beginnings
     const whole = this.documents.find(({ before }) => before === "")
     this.start = {
-      isFree: trigger !== undefined,
+      isFree: trigger !== undefined || this.beginnings !== undefined,
       tail: "",
       ...(whole && { inside: { document: whole, state: whole.tracker.start } }),
     }
     this.longest = Math.max(
       ...this.documents.map(({ before }) => before.length),
+      ...(this.beginnings ?? []).map((beginning) => beginning.length),
       typeof this.trigger === "string" ? this.trigger.length : 0,
     )
   }
@@ -65,10 +69,16 @@ export class GuardedAnswer {
 
   /** The same for text, one character per byte. */
   advance(state: AnswerState, text: string): AnswerState | undefined {
-    if (state.isFree) return this.advanceFree(state, text)
-    return state.inside
-      ? this.advanceInside(state, state.inside, text)
-      : this.advanceOutside(state, text)
+    try {
+      if (state.isFree) return this.advanceFree(state, text)
+      return state.inside
+        ? this.advanceInside(state, state.inside, text)
+        : this.advanceOutside(state, text)
+    } catch (cause) {
+      if (!(cause instanceof SyntaxError)) throw cause
+      // what is no JSON is no document: an answer must not fail at what only looks like one
+      return { isFree: true, tail: " " }
+    }
   }
 
   /** Whether the checks let the text end here; inside an answer its grammar decides. */
@@ -93,9 +103,13 @@ export class GuardedAnswer {
 
   /** A document that is the whole answer goes on, unless the answer begins with the trigger. */
   private advanceFree(from: AnswerState, text: string): AnswerState | undefined {
-    const { trigger } = this
+    const { trigger, beginnings } = this
     const { inside } = from
     const seen = from.tail + text
+    if (beginnings)
+      return beginnings.some((beginning) => seen.startsWith(beginning))
+        ? this.advance({ isFree: false, tail: "" }, seen)
+        : { isFree: true, tail: seen.slice(0, this.longest) }
     const at = typeof trigger === "string" ? seen.indexOf(trigger) : -1
     if (at === 0 || (at > 0 && !inside)) {
       const rest = at + (trigger as string).length

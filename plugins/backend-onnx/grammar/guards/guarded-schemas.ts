@@ -1,4 +1,5 @@
 import type { Json } from "../../../../core/json.ts"
+import { decimalOf, textOf } from "../schema/decimal.ts"
 import type { SchemaLocation } from "../schema/document.ts"
 import { fewValues } from "../schema/few-values.ts"
 import { type Guards, type Subschema, subschemas } from "../schema/guards.ts"
@@ -20,12 +21,20 @@ const none: ReadonlySet<string> = new Set()
  * what was found out of its parts is there for the next mask.
  */
 const mostStepsOfMask = 100_000
+/** The maximum number of places that differ only in their dynamic scope, as these multiply. */
+const mostScoped = 2_000
 
 interface FewValue {
   /** As JSON, one character per byte. */
   readonly text: string
   /** Equal for equal values. */
   readonly key: string
+}
+
+/** Returns a scalar as the grammar writes it: numbers without an exponent. */
+const writtenText = (value: Json): string => {
+  const text = JSON.stringify(value)
+  return typeof value === "number" && text.includes("e") ? textOf(decimalOf(value)) : text
 }
 
 /** The schemas of a document that take part in checks on finished values. */
@@ -38,6 +47,8 @@ export class GuardedSchemas {
   private readonly reaching: ReadonlySet<string>
   /** Paths of schemas that the enforced schema leaves out altogether. */
   private readonly unenforced: ReadonlySet<string>
+  /** There are more places than are looked at: values are judged at all of them. */
+  isBeyond = false
   private readonly inside = new Map<string, readonly Subschema[]>()
   private readonly few = new Map<string, { readonly values: readonly FewValue[] | undefined }>()
 
@@ -68,7 +79,7 @@ export class GuardedSchemas {
     const known = this.few.get(name)
     if (known) return known.values
     const values = fewValues(this.guards.document, place)?.map((value) => ({
-      text: Buffer.from(JSON.stringify(value)).toString("latin1"),
+      text: Buffer.from(writtenText(value)).toString("latin1"),
       key: canonicalText(value),
     }))
     values?.sort((a, b) => (a.text < b.text ? -1 : 1))
@@ -79,7 +90,7 @@ export class GuardedSchemas {
   /** Whether values are to be checked at the place, or below it. */
   matters(place: SchemaLocation): boolean {
     const key = this.guards.document.keyOf(place)
-    return this.reaching.has(key) || this.unenforced.has(key)
+    return this.isBeyond || this.reaching.has(key) || this.unenforced.has(key)
   }
 
   /** The guarded keywords of one schema. */
@@ -93,6 +104,7 @@ export class GuardedSchemas {
    */
   judges(place: SchemaLocation): boolean {
     return (
+      this.isBeyond ||
       this.unenforced.has(this.guards.document.keyOf(place)) ||
       this.guardedIn(place).size > 0 ||
       this.subschemasOf(place).some(
@@ -113,12 +125,17 @@ export class GuardedSchemas {
   private below(places: readonly SchemaLocation[]): ReadonlyMap<string, SchemaLocation> {
     const { document } = this.guards
     const found = new Map(places.map((place) => [document.keyOf(place), place]))
+    const paths = new Set(places.map(({ path }) => path))
     // the map grows while it is walked
-    for (const place of found.values())
+    for (const place of found.values()) {
+      this.isBeyond ||= found.size - paths.size > mostScoped
+      if (this.isBeyond) break
       for (const sub of this.subschemasOf(place)) {
         const key = document.keyOf(sub.place)
         if (!found.has(key)) found.set(key, sub.place)
+        paths.add(sub.place.path)
       }
+    }
     return found
   }
 

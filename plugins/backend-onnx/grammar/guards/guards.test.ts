@@ -3,6 +3,8 @@ import type { Json } from "../../../../core/json.ts"
 import { byteVocabulary, isAllowed } from "../grammar-vocabulary.ts"
 import { analyseSchema } from "../schema-report.ts"
 import { inlineConstraints } from "../testing/inline-constraints.ts"
+import { GuardedAnswer } from "./answer-guard.ts"
+import { GuardedSchemas } from "./guarded-schemas.ts"
 
 const end = 256
 const constraints = inlineConstraints(byteVocabulary())
@@ -66,6 +68,33 @@ test("of few values, only those are begun that were not written", () => {
   expect(analyseSchema({ ...colours, minItems: 4 }).enforced).toBeUndefined()
 })
 
+test("few numbers are begun as they are written: without an exponent", () => {
+  const items = { enum: [1e-7, 1e-8, -1.5e21, 2] }
+  const few = { type: "array", items, uniqueItems: true, minItems: 1 }
+  const all = "[0.0000001,0.00000001,-1500000000000000000000,2]"
+  expect(written(few, all)).toBe(`${all}$`)
+  expect(written(few, "[0.0000001,0.0000001]")).toBe("[0.0000001,0.000000")
+})
+
+test("dynamic scopes do not multiply what is looked at", () => {
+  const count = 11
+  const resources = Array.from({ length: count }, (_, i): [string, Json] => {
+    const later = Array.from({ length: count - i - 1 }, (_, j) => ({ $ref: `r${i + j + 1}` }))
+    const parts = [{ minimum: 0 }, ...later]
+    return [`d${i}`, { $id: `r${i}`, $dynamicAnchor: `a${i}`, allOf: parts }]
+  })
+  const scoped = {
+    type: "array",
+    items: { enum: [1, 2, -1], $ref: "r0" },
+    uniqueItems: true,
+    $defs: Object.fromEntries(resources),
+  }
+  const { guards } = analyseSchema(scoped)
+  expect(new GuardedSchemas(guards!).isBeyond).toBe(true)
+  expect(written(scoped, "[1]")).toBe("[1]$")
+  expect(written(scoped, "[1,1]")).toBe("[1,1")
+})
+
 test("what would take too long to judge is not accepted, in bounded time", () => {
   const levels = Array.from({ length: 40 }, (_, i): [string, Json] => [
     `d${i}`,
@@ -119,6 +148,15 @@ test("a document within an answer is checked, too", () => {
   }
   expect(write(text('{"a":[1,2]}'))).toBe(`${text('{"a":[1,2]}')}$`)
   expect(write(text('{"a":[1,1]}'))).toBe(`see <call>${before}{"a":[1,1`)
+})
+
+test("what is no JSON does not fail, and is free from there on", () => {
+  const { guards } = analyseSchema({ type: "array", items: set })
+  const answer = new GuardedAnswer([{ before: "see ", guards: guards! }])
+  const after = answer.advance(answer.start, 'see [["C:\\dir"')
+  expect(after).toBeDefined()
+  expect(answer.advance(after!, ", see [[1,1],")).toBeDefined()
+  expect(answer.advance(answer.start, "see [[1,1],")).toBeUndefined()
 })
 
 test("tokens count from where the outermost guarded value began, and are taken back", () => {

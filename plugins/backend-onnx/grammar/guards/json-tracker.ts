@@ -117,9 +117,10 @@ export class JsonTracker {
     isEscaped: false,
     choices: undefined,
   }
-  private readonly root: Watch
+  private readonly root: Watch | undefined
 
-  constructor(root: Watch) {
+  /** Undefined: nothing is checked, only the end of the document is found. */
+  constructor(root: Watch | undefined) {
     this.root = root
   }
 
@@ -145,7 +146,7 @@ export class JsonTracker {
   }
 
   renew(): void {
-    this.root.renew()
+    this.root?.renew()
   }
 
   /** Whether the text may end here. */

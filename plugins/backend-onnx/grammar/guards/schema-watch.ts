@@ -13,6 +13,8 @@ import { GuardedSchemas, sameValue } from "./guarded-schemas.ts"
 import type { Entry, Frame, Watch } from "./json-tracker.ts"
 
 const mostKept = 1_000
+/** The maximum number of schemas of one value where `isBeyond` has all of them judge it. */
+const mostGoverning = 200
 
 /** The watch of a whole document. */
 export const watchOf = (guards: Guards): Watch => {
@@ -27,11 +29,13 @@ const governing = (
 ): readonly SchemaLocation[] => {
   const { document } = schemas.guards
   const found = new Map(places.map((place) => [document.keyOf(place), place]))
-  for (const place of found.values())
+  for (const place of found.values()) {
+    if (schemas.isBeyond && found.size >= mostGoverning) break
     for (const { keyword, place: other } of schemas.subschemasOf(place)) {
       const key = document.keyOf(other)
       if (sameValue.has(keyword) && !found.has(key)) found.set(key, other)
     }
+  }
   return [...found.values()].filter((place) => schemas.matters(place))
 }
 

@@ -13,6 +13,14 @@ export const decimalOf = (value: number): Decimal => {
   return scale >= 0 ? { digits, scale } : { digits: digits * power(-scale), scale: 0 }
 }
 
+/** Returns the number without an exponent. */
+export const textOf = ({ digits, scale }: Decimal): string => {
+  const [, sign, whole] = /^(-?)(\d+)$/.exec(String(digits))!
+  const all = whole!.padStart(scale + 1, "0")
+  const point = all.length - scale
+  return `${sign}${all.slice(0, point)}${scale > 0 ? "." : ""}${all.slice(point)}`
+}
+
 export const power = (exponent: number): bigint => 10n ** BigInt(exponent)
 
 /** Returns the nearest double. */

@@ -1,3 +1,5 @@
+import type { Json } from "../../../../core/json.ts"
+
 /**
  * Formats that are enforced, as patterns for whole strings. Where validators differ, a pattern
  * accepts only what all of them accept.
@@ -97,3 +99,9 @@ export const judgedFormats: readonly string[] = ["regex"]
 export const numberFormats: Readonly<Record<string, readonly [number, number]>> = {
   int32: [-(2 ** 31), 2 ** 31 - 1],
 }
+
+/** Returns the bounds of a format of numbers; undefined: it is none. */
+export const numberFormat = (format: Json): readonly [number, number] | undefined =>
+  typeof format === "string" && Object.hasOwn(numberFormats, format)
+    ? numberFormats[format]
+    : undefined

@@ -267,3 +267,10 @@ test("exactly the multiples between the bounds are written", () => {
     { numRuns: runs(800) },
   )
 })
+
+test("the name of an inherited member is no format", () => {
+  const { keywords } = analyseSchema({ type: "number", format: "constructor" })
+  expect(keywords.find(({ keyword }) => keyword === "format")?.verdict).toBe("annotation")
+  check({ not: { type: "number", format: "constructor" } }, ['"a"'], ["5"])
+  check({ not: { type: "number", format: "int32" } }, ['"a"', "2147483648"], ["5"])
+})

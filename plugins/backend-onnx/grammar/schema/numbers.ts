@@ -1,5 +1,5 @@
 import { atScale, type Decimal, decimalOf, numberOf, stepAtScale } from "./decimal.ts"
-import { numberFormats } from "./formats.ts"
+import { numberFormat } from "./formats.ts"
 import { isNumber } from "./json-value.ts"
 import { anyOf, type EnforcedSchema, type Keywords } from "./reading.ts"
 import { coarserStep, isWritableStep, multiplesBetween, shortenedBounds } from "./steps.ts"
@@ -114,7 +114,7 @@ const rangeOf = (of: Keywords, lowest: number, highest: number): readonly [numbe
   }
   for (const keyword of ["exclusiveMinimum", "exclusiveMaximum"])
     if (typeof of.schema[keyword] === "boolean") of.enforce(keyword)
-  const format = numberFormats[String(of.schema.format)]
+  const format = numberFormat(of.schema.format)
   if (format) of.enforce("format")
   return [Math.max(least, format?.[0] ?? least), Math.min(most, format?.[1] ?? most)]
 }

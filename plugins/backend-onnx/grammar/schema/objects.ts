@@ -221,6 +221,7 @@ const chosen = (of: number, count: number): number => {
 }
 
 const choices = (names: readonly string[], count: number): readonly (readonly string[])[] => {
+  if (names.length < count) return []
   if (count === 0) return [[]]
   return names.flatMap((name, i) =>
     choices(names.slice(i + 1), count - 1).map((others) => [name, ...others]),

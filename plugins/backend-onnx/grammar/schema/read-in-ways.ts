@@ -2,9 +2,10 @@ import type { Json } from "../../../../core/json.ts"
 import { losesCounts } from "./counts.ts"
 import { isObject } from "./json-value.ts"
 import { overlapsPatterns } from "./name-patterns.ts"
+import { mostProperties, propertiesIn } from "./pattern/parser.ts"
 import { countPatternWork } from "./pattern.ts"
 import { Reader, type ReadSchema } from "./read-schema.ts"
-import type { ReadingOptions } from "./reading.ts"
+import { type ReadingOptions, SchemaInvalid } from "./reading.ts"
 import { tooManyWays } from "./ways.ts"
 
 /**
@@ -25,8 +26,23 @@ const wayKeyword = "x-reading"
 export const readPlainer = (schema: Json, { way }: ReadSchema): Json | undefined =>
   isObject(schema) && way + 1 < ways.length ? { ...schema, [wayKeyword]: way + 1 } : undefined
 
+/** The maximum number of Unicode properties that the patterns of a schema name together. */
+const mostPropertiesOfSchema = 60
+
+/** Counts them in all texts: the validator reads patterns in places that are not read here. */
+const limitProperties = (schema: Json): void => {
+  const found = new Set<string>()
+  for (const text of (JSON.stringify(schema) ?? "").split('"')) {
+    const properties = propertiesIn(text)
+    if (properties.size <= mostProperties) for (const property of properties) found.add(property)
+  }
+  if (found.size > mostPropertiesOfSchema)
+    throw new SchemaInvalid("", `patterns name more than ${mostPropertiesOfSchema} properties`)
+}
+
 /** Throws `SchemaInvalid`. */
 export const readSchema = (schema: Json): ReadSchema => {
+  limitProperties(schema)
   const first = isObject(schema) ? Number(schema[wayKeyword]) : 0
   let way = ways[first] ? first : 0
   // what is found to fail is left out by itself first

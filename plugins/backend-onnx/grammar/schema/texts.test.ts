@@ -1,5 +1,6 @@
 import { expect, test } from "vitest"
 import { analyseSchema } from "../schema-report.ts"
+import { wholePattern } from "./pattern.ts"
 
 test("a length above the maximum is kept up to the maximum, and the verdict says so", () => {
   const { keywords, refused, enforced } = analyseSchema({ type: "string", maxLength: 65_535 })
@@ -66,4 +67,36 @@ test("the automata of a schema are bounded, whatever is remembered of other sche
   expect(first.length).toBeGreaterThan(0)
   expect(first.length).toBeLessThan(120)
   expect(guarded()).toEqual(first)
+})
+
+const categories = [
+  ..."L Lu Ll Lt LC Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs".split(
+    " ",
+  ),
+]
+const properties = [...categories, ...categories.map((one) => `gc=${one}`)].map(
+  (name) => `\\p{${name}}`,
+)
+const matching = (from: number, to: number) => ({
+  type: "string",
+  pattern: `^[${properties.slice(from, to).join("")}]+$`,
+})
+
+test("a pattern names few Unicode properties, and so do all patterns of a schema", () => {
+  const many = matching(0, 41)
+  const reason = "more than 40 Unicode properties"
+  expect(() => wholePattern(many.pattern)).toThrow(reason)
+  expect(analyseSchema(many).refused).toMatchObject({ path: "/pattern", reason })
+  // in places that are not read, too
+  const each = (...schemas: readonly object[]) => ({ $defs: { ...schemas } })
+  expect(() => analyseSchema(each(matching(0, 31), matching(30, 60)))).not.toThrow()
+  const all = [matching(0, 31), matching(30, 60), { pattern: "\\p{Script=Greek}" }]
+  expect(() => analyseSchema(each(...all))).toThrow("more than 60 properties")
+})
+
+test("an ordinary pattern of properties is kept", () => {
+  const schema = { type: "string", pattern: "^[\\p{L}\\p{N}]+$" }
+  const { refused, guards, enforced } = analyseSchema(schema)
+  expect([refused, guards]).toEqual([undefined, undefined])
+  expect(enforced?.pattern).toMatch(/^\^\(\?:\[0-9A-Za-z/)
 })

@@ -20,6 +20,15 @@ interface Evaluated {
   readonly isCertain: boolean
 }
 
+/** The maximum number of places that are walked: dynamic scopes multiply them. */
+const mostPlaces = 2_000
+const unknown: Evaluated = {
+  names: new Set(),
+  patterns: new Set(),
+  rest: "perhaps",
+  isCertain: false,
+}
+
 const evaluatedBy = (document: Reading["document"], root: SchemaLocation): Evaluated => {
   const names = new Set<string>()
   const patterns = new Set<string>()
@@ -28,6 +37,7 @@ const evaluatedBy = (document: Reading["document"], root: SchemaLocation): Evalu
   const places = new Map([[document.keyOf(root), { place: root, holds: true }]])
   // the map grows while it is walked
   for (const { place, holds } of places.values()) {
+    if (places.size > mostPlaces) return unknown
     const schema = isObject(place.schema) ? place.schema : {}
     const before = names.size + patterns.size
     for (const name of keysOf(schema.properties)) names.add(name)

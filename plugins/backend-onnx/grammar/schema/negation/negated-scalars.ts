@@ -1,4 +1,4 @@
-import { numberFormats } from "../formats.ts"
+import { numberFormat } from "../formats.ts"
 import { isCount, isNumber, type JsonObject } from "../json-value.ts"
 import { mostNumber } from "../numbers.ts"
 import { withoutMatch } from "../pattern.ts"
@@ -22,7 +22,7 @@ export const violatedNumber: Violated = (negating, place, known) => {
     if (least > mostNumber || most < -mostNumber) return false
     return negating.read({ ...place, schema: { type, ...bound } })
   }
-  const format = numberFormats[String(schema.format)]
+  const format = numberFormat(schema.format)
   return [
     ...(isNumber(minimum)
       ? [number(exclusiveMinimum === true ? { maximum: minimum } : { exclusiveMaximum: minimum })]

@@ -127,7 +127,7 @@ export const charsOfProperty = (property: string): CharSet | undefined => {
       const start = first + index / size
       ranges.push(start, start + run.length / size - 1)
     }
-  if (properties.size > 64) properties.clear()
+  if (properties.size >= 64) properties.delete(properties.keys().next().value!)
   const set = union([ranges])
   properties.set(property, set)
   return set

@@ -45,8 +45,18 @@ const looks = { "=": false, "!": true } as const
 
 const charNode = (code: number): PatternNode => ({ kind: "set", set: [code, code] })
 
+/** The characters of each are searched among all, which takes tens of milliseconds. */
+export const mostProperties = 40
+
+/** Returns the properties that a pattern names, such as `{L}` of `\p{L}`. */
+export const propertiesIn = (pattern: string): ReadonlySet<string> =>
+  new Set(Array.from(pattern.matchAll(/\\[pP](\{[\w=]+\})/g), ([, property]) => property!))
+
 /** Parses an ECMAScript pattern. Throws `PatternRefused`. */
-export const parsePattern = (pattern: string): PatternNode => new Parser(pattern).whole()
+export const parsePattern = (pattern: string): PatternNode =>
+  propertiesIn(pattern).size > mostProperties
+    ? refuse(`more than ${mostProperties} Unicode properties`)
+    : new Parser(pattern).whole()
 
 class Parser {
   private readonly source: string

@@ -187,3 +187,23 @@ test("a name is matched without backtracking, too", () => {
   expect(matchesPattern("(a)\\1", "aa")).toBeUndefined()
   expect(matchesPattern("(a|b|ab){1,900}c", "ab".repeat(5_000))).toBeUndefined()
 })
+
+test("the values of a document share their work, but for those that have work of their own", () => {
+  const doubled = Object.fromEntries(
+    Array.from({ length: 40 }, (_, i) => [
+      `d${i}`,
+      { anyOf: Array(2).fill({ $ref: `#/$defs/d${i + 1}` }) },
+    ]),
+  )
+  const document = new SchemaDocument({
+    anyOf: [{ const: 1 }, { $ref: "#/$defs/d0" }],
+    $defs: { ...doubled, d40: false },
+  })
+  const judged = (value: Json, most?: number) =>
+    judgeValue(document, document.root, value, most === undefined ? {} : { most })
+  for (let i = 0; i < 20; i++) judged(2, 300_000)
+  expect(judged(1)).toBe(true)
+  for (let i = 0; i < 20; i++) judged(2)
+  expect(judged(1)).toBeUndefined()
+  expect(judged(1, 10)).toBe(true)
+})

@@ -8,6 +8,9 @@ import { type Check, Evaluated, isRule, type Judging, Run, Undecided } from "./c
 
 /** About 40 ms at worst; a document of 1,000 values takes a hundredth of it. */
 const mostSteps = 300_000
+/** The same for all values that are judged while a schema is read. */
+const mostStepsOfDocument = 2_000_000
+const stepsOfScope = 20
 
 const passes: Check = () => true
 const fails: Check = () => false
@@ -15,6 +18,7 @@ const fails: Check = () => false
 /** All checks of a document, compiled when they are first needed. */
 class Judge implements Judging {
   readonly document: SchemaDocument
+  stepsLeft = mostStepsOfDocument
   private readonly checks = new Map<string, Check>()
 
   constructor(document: SchemaDocument) {
@@ -32,6 +36,8 @@ class Judge implements Judging {
       const known = seen ? undefined : run.recall(check, value)
       if (known !== undefined) return known
       run.enter()
+      // dynamic scopes multiply the places, and comparing them takes longer than judging
+      if (!whole && place.scope) run.spend(stepsOfScope)
       whole ??= this.compile(place, place.schema as JsonObject)
       const isValid = whole(value, run, seen)
       run.leave()
@@ -144,23 +150,28 @@ const judges = new WeakMap<SchemaDocument, Judge>()
 
 /**
  * Judges a value by a schema, with all keywords of the schema's draft. Undefined: undecided, as a
- * reference leads nowhere, a pattern can't be read, or too much work would be needed.
+ * reference leads nowhere, a pattern can't be read, or too much work would be needed: together with
+ * that of the document's other values, unless `most` or `run` says how much there may be.
  */
 export const judgeValue = (
   document: SchemaDocument,
   place: SchemaLocation,
   value: Json,
-  { most = mostSteps, run = new Run(most) }: { readonly most?: number; readonly run?: Run } = {},
+  { most, run }: { readonly most?: number; readonly run?: Run } = {},
 ): boolean | undefined => {
   const judge = judges.get(document) ?? new Judge(document)
   judges.set(document, judge)
+  const isShared = most === undefined && !run
+  const counted = run ?? new Run(most ?? Math.min(mostSteps, judge.stepsLeft))
   try {
-    run.begin()
-    return judge.check(place)(value, run)
+    counted.begin()
+    return judge.check(place)(value, counted)
   } catch (cause) {
     // a RangeError is a stack that is too deep
     if (cause instanceof Undecided || cause instanceof RangeError) return undefined
     throw cause
+  } finally {
+    if (isShared) judge.stepsLeft -= counted.spent
   }
 }
 

@@ -27,12 +27,13 @@ export type Memory = WeakMap<object, Map<Check, boolean>>
 
 /** The work of judging one value, or several, which is bounded. */
 export class Run implements Effort {
-  private left: number
+  spent = 0
+  private readonly most: number
   private depth = 0
   private readonly memory: Memory | undefined
 
   constructor(mostSteps: number, memory?: Memory) {
-    this.left = mostSteps
+    this.most = mostSteps
     this.memory = memory
   }
 
@@ -56,8 +57,8 @@ export class Run implements Effort {
   }
 
   spend(steps: number): void {
-    this.left -= steps
-    if (this.left < 0) throw new Undecided("too much work")
+    this.spent += steps
+    if (this.spent > this.most) throw new Undecided("too much work")
   }
 
   /** A schema is applied. */
