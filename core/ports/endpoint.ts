@@ -175,7 +175,7 @@ export interface Endpoint<Body = Json, Query = NoQuery> {
    * says the same. A file may stay a `Uint8Array`.
    */
   readForm?(form: MultipartBody): Effect.Effect<Json, ApiError>
-  /** The largest part of a JSON body outside of data URIs; `maxBodyBytes` by default. */
+  /** The largest part of a JSON body outside of data URIs and fields `data`; `maxBodyBytes` by default. */
   readonly maxTextBytes?: number
   /** What a JSON body may hold; `defaultBounds` by default. */
   readonly bounds?: JsonBounds

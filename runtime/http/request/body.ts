@@ -51,7 +51,7 @@ const tooLarge = ({ bytes, of }: SizeLimit) =>
 const tooMuchText = (maxBytes: number) =>
   apiError(
     "payload_too_large",
-    `The body has more than ${megabytes(maxBytes)} outside of data URIs, the limit of this endpoint.`,
+    `The body has more than ${megabytes(maxBytes)} outside of media (data URIs, and fields named data), the limit of this endpoint.`,
   )
 
 type Encoding = "identity" | "gzip"

@@ -26,18 +26,24 @@ const countOf = (json: unknown, found: Counts = { keys: 0, values: 0, elements: 
   return found
 }
 
-const mediaIn = (json: unknown): number => {
+const mediaIn = (json: unknown, isKeyed = false): number => {
   // the closing quote counts too
   if (typeof json === "string")
-    return json.startsWith("data:") ? JSON.stringify(json).length - 1 : 0
+    return isKeyed || json.startsWith("data:") ? JSON.stringify(json).length - 1 : 0
   if (typeof json !== "object" || json === null) return 0
-  const names = Array.isArray(json) ? [] : Object.keys(json)
-  return [...names, ...Object.values(json)].reduce((sum, child) => sum + mediaIn(child), 0)
+  if (Array.isArray(json)) return json.reduce((sum: number, child) => sum + mediaIn(child), 0)
+  return Object.entries(json).reduce(
+    (sum, [name, child]) => sum + mediaIn(name) + mediaIn(child, name === "data"),
+    0,
+  )
 }
 
 const value = fc.oneof(
   fc.jsonValue(),
-  fc.dictionary(fc.string(), fc.constantFrom("data:image/png;base64,AA==", 'data:"\\', "data", "")),
+  fc.dictionary(
+    fc.oneof(fc.string(), fc.constantFrom("data", "dat", "data ")),
+    fc.constantFrom("data:image/png;base64,AA==", 'data:"\\', "data", "", ["data"], { data: "AA" }),
+  ),
   fc.array(fc.constantFrom("\\", '"', "{[,:]}", "\\\\", "data:\\\\", 5, null, {}, [])),
 )
 const text = fc

@@ -11,6 +11,8 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 
 const media = "data:"
+/** The field of sounds and videos in plain base64, with its closing quote. */
+const mediaKey = 'data"'
 
 /**
  * Counts what a JSON text holds, piece by piece and before it is parsed. No piece may end inside an
@@ -21,7 +23,7 @@ export class JsonScan {
   values = 0
   elements = 0
   inString = false
-  /** Characters in strings that are data URIs. */
+  /** Characters in strings that are data URIs, or the value of a field `data`. */
   mediaCharacters = 0
   #depth = 0
   /** The number of keys of each open object, by depth. */
@@ -30,6 +32,10 @@ export class JsonScan {
   #deepest = 0
   /** The first characters of the open string. */
   #head = ""
+  /** Of the last string, the next value and the open string: whether it is such a field, or its value. */
+  #closedKey = false
+  #isKeyed = false
+  #isData = false
   readonly #bounds: JsonBounds
 
   constructor(bounds: JsonBounds) {
@@ -49,13 +55,14 @@ export class JsonScan {
   #skipString(text: string, from: number): number {
     if (this.#head.length < media.length)
       this.#head += text.slice(from, from + media.length - this.#head.length)
-    const isMedia = this.#head === media
+    const isMedia = this.#isData || this.#head === media
     let at = from
     while (at < text.length) {
       const code = text.charCodeAt(at++)
       if (code === backslash) at++
       else if (code === quote) {
         this.inString = false
+        this.#closedKey = this.#head === mediaKey
         this.#head = ""
         break
       }
@@ -65,6 +72,8 @@ export class JsonScan {
   }
 
   #count(code: number): void {
+    const isKeyed = this.#isKeyed
+    this.#isKeyed = false
     if (code === comma) this.elements++
     else if (code === colon) this.#countKey()
     else if (code === closeBracket || code === closeBrace)
@@ -72,6 +81,7 @@ export class JsonScan {
     else if (code === quote) {
       this.values++
       this.inString = true
+      this.#isData = isKeyed
     } else if (code === openBracket || code === openBrace) {
       this.values++
       this.#deepest = Math.max(this.#deepest, ++this.#depth)
@@ -81,6 +91,7 @@ export class JsonScan {
 
   #countKey(): void {
     this.keys++
+    this.#isKeyed = this.#closedKey
     const keys = (this.#keysAt[this.#depth] ?? 0) + 1
     this.#keysAt[this.#depth] = keys
     this.#mostKeys = Math.max(this.#mostKeys, keys)

@@ -129,6 +129,14 @@ test("text has a limit; data URIs are outside of it", () => {
   const image = `data:image/png;base64,${"A".repeat(300_000)}`
   expect(fits(image)).toEqual({ a: "x", text: image })
   expect(codeOf(bytes(`x${image}`), readerOf(limits))).toBe("payload_too_large")
+  // sounds come as plain base64
+  const sound = { type: "input_audio", input_audio: { data: "QUJD".repeat(75_000), format: "wav" } }
+  const body = Buffer.from(JSON.stringify({ content: [sound] }))
+  expect(Effect.runSync(read(body, everyBytes(body), readerOf(limits)))).toEqual({
+    content: [sound],
+  })
+  const texts = Buffer.from(JSON.stringify({ datas: "QUJD".repeat(75_000), data: ["AA"] }))
+  expect(codeOf(texts, readerOf(limits))).toBe("payload_too_large")
   expect(codeOf(bytes("dat".repeat(50_000)), readerOf(limits))).toBe("payload_too_large")
 })
 
