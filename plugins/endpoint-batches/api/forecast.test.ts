@@ -133,6 +133,12 @@ describe("a dry run of a batch", () => {
     ])
   })
 
+  it("finds each line with a field that is refused by its name", async () => {
+    const { json } = await dryRun(lines(1_000, (n) => (n % 2 ? { effort: "low" } : {})))
+    expect(json).toMatchObject({ would_succeed: true, lines: 1_000, invalid_lines: 500 })
+    expect(json.errors[0]).toMatchObject({ code: "unsupported_parameter", param: "body.effort" })
+  })
+
   it("names lines that want a stream, as they would fail", async () => {
     const { json } = await dryRun(
       [lineOf("a", { stream: true }), lineOf("b", { stream: false }), lineOf("c")].join("\n"),

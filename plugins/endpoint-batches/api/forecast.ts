@@ -25,13 +25,16 @@ const forecastsAtOnce = 2
 const noStream = () =>
   apiError("unsupported_parameter", "A batch line can't be streamed.", { param: "stream" })
 
-/** Returns what the schema of the endpoint refuses in a body. */
+/** Returns what the endpoint, or its schema, refuses in a body. */
 const shapeFault = (
-  { body: schema }: Endpoint,
+  target: Endpoint,
   body: Json,
   line: number,
-): Effect.Effect<BatchError | undefined> =>
-  typeof schema === "string"
+): Effect.Effect<BatchError | undefined> => {
+  const schema = target.body
+  const refusal = target.refuses?.(body)
+  if (refusal) return Effect.succeed(lineFault(refusal, line))
+  return typeof schema === "string"
     ? Effect.succeed(undefined)
     : decodeBody(schema, body).pipe(
         // decoding drops it where the endpoint has no such field
@@ -42,6 +45,7 @@ const shapeFault = (
         ),
         Effect.catch((error) => Effect.succeed(lineFault(error, line))),
       )
+}
 
 interface Reading {
   readonly lines: number

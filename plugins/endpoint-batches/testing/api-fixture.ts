@@ -101,6 +101,10 @@ export const echoTarget = (deps: Pick<ReturnType<typeof callPathFixture>, "catal
     }),
     maxBodyBytes: 25 * megabyte,
     batchable: true,
+    refuses: (body) =>
+      (body as { readonly effort?: unknown }).effort === undefined
+        ? undefined
+        : apiError("unsupported_parameter", "effort: not here", { param: "effort" }),
     plan: ({ body }) =>
       Effect.gen(function* () {
         yield* deps.catalogue.require("chat", body.model)
