@@ -27,7 +27,7 @@ export interface AdmitRequest {
    * `all`: a call, counts toward every limit and takes a concurrency slot. `rpm`: a dry run, counts
    * toward RPM only and holds nothing.
    * `money`: a batch line, holds money and skips RPM, RPD and concurrency. `peek`: changes nothing;
-   * returns the rate state, or the refusal that a call with this hold would get.
+   * returns the rate state, or the refusal of this hold, by balance and monthly cap.
    */
   readonly counts: "all" | "rpm" | "money" | "peek"
 }
