@@ -50,13 +50,13 @@ export const PageQuery = Schema.Struct(pageQuery)
 const unknownAfter = () => badQuery("after", "there is no such object on this list")
 
 /**
- * Returns the position of the item that `after` names, undefined where it is empty, or 400 when it is on no list of this caller.
+ * Returns the position of the item that `after` names, or 400 when it is on no list of this caller.
  */
 export const placeOf = <A>(
   after: string | undefined,
   find: (id: string) => Effect.Effect<A | undefined, PortError>,
 ): Effect.Effect<A | undefined, ApiError | PortError> => {
-  if (!after) return Effect.succeed(undefined)
+  if (after === undefined) return Effect.succeed(undefined)
   if (!isId(after)) return Effect.fail(unknownAfter())
   return Effect.flatMap(find(after), (place) =>
     place === undefined ? Effect.fail(unknownAfter()) : Effect.succeed(place),

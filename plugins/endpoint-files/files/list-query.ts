@@ -25,7 +25,7 @@ export const toListing = (
   { after, limit, order, purpose }: ListQuery,
 ): Effect.Effect<FileListing, ApiError | PortError> =>
   Effect.map(
-    placeOf(after, (id) => seqOfFile(deps, tenant, id)),
+    placeOf(after || undefined, (id) => seqOfFile(deps, tenant, id)),
     (place) => ({
       order,
       limit: limit + 1,

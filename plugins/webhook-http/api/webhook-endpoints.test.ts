@@ -86,7 +86,7 @@ describe("a webhook", () => {
     const ids: string[] = []
     for (let n = 0; n < 5; n++) ids.unshift((await create()).json.id)
     const seen: string[] = []
-    for (let after = "&after=", more = true; more; ) {
+    for (let after = "", more = true; more; ) {
       const { json } = await api.ask(`GET /v1/webhooks?limit=2${after}`)
       seen.push(...json.data.map(({ id }: { id: string }) => id))
       more = json.has_more
