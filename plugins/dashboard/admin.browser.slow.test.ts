@@ -57,6 +57,12 @@ describe.skipIf(!installedChromium)(
       await panel().getByLabel("Reason").fill(reason)
       await panel().getByRole("button", { name: "Grant credit" }).click()
     }
+    const loseReply = (page: Page) =>
+      page.route("**/grants", async (route) => {
+        await route.fetch()
+        await route.abort()
+        await page.unroute("**/grants")
+      })
     const audited = (action: string) =>
       admin.page
         .getByRole("table", { name: "Audit log" })
@@ -91,17 +97,21 @@ describe.skipIf(!installedChromium)(
       await panel().getByText("Booked: Rp\u00a01,234.5").waitFor()
       await panel().getByTitle("Rp\u00a051,234.5").first().waitFor()
       // the reply is lost: sending the request again makes no second grant
-      await page.route("**/grants", async (route) => {
-        await route.fetch()
-        await route.abort()
-        await page.unroute("**/grants")
-      })
+      await loseReply(page)
       await grant("0.5", "once")
       await panel().getByText("The server can't be reached.").waitFor()
       await panel().getByRole("button", { name: "Grant credit" }).click()
       await panel().getByText("Booked: Rp\u00a00.5").waitFor()
       await panel().getByTitle("Rp\u00a051,235").first().waitFor()
-      await grant("-0.5", "and back")
+      // another one in its place is sent only to who has been asked to look
+      await loseReply(page)
+      await grant("0.25", "lost")
+      await panel().getByText("The server can't be reached.").waitFor()
+      await grant("0.75", "another")
+      await panel().getByText("it may have been carried out").waitFor()
+      await panel().getByRole("button", { name: "Grant credit" }).click()
+      await panel().getByTitle("Rp\u00a051,236").first().waitFor()
+      await grant("-1.5", "and back")
       await panel().getByTitle("Rp\u00a051,234.5").first().waitFor()
       await audited("account.grant").filter({ hasText: "for the tests" }).waitFor()
       const text = await audited("account.grant").filter({ hasText: "for the tests" }).textContent()

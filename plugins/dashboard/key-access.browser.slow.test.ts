@@ -72,5 +72,33 @@ describe.skipIf(!installedChromium)(
         .toBeGreaterThan(0)
       expect(complaints).toEqual([])
     })
+
+    it("a key keeps its endpoints when it is edited while they can't be listed", async () => {
+      await press("New key")
+      await page.getByLabel("Name", { exact: true }).fill("chatting")
+      await page.getByText("Endpoints and models", { exact: true }).click()
+      await page.getByLabel("Chat", { exact: true }).check()
+      await press("Create key")
+      await page.getByRole("article", { name: "chatting" }).waitFor()
+      const error = { message: "busy", code: "server_busy" }
+      await page.route("**/dashboard/scopes", (route) =>
+        route.fulfill({ status: 503, json: { error } }),
+      )
+      await page.reload()
+      await page.getByRole("alert").getByText("The server has too much to do").waitFor()
+      await page
+        .getByRole("article", { name: "chatting" })
+        .getByRole("button", { name: "Edit" })
+        .click()
+      expect(await page.getByLabel("Chat", { exact: true }).isChecked()).toBe(true)
+      await page.getByLabel("Name", { exact: true }).fill("renamed")
+      const [sent] = await Promise.all([
+        page.waitForRequest((request) => request.method() === "PATCH"),
+        press("Save"),
+      ])
+      expect(sent.postDataJSON()).not.toHaveProperty("scopes")
+      await page.getByRole("article", { name: "renamed" }).getByText("Endpoints: Chat").waitFor()
+      expect(complaints).toEqual([])
+    })
   },
 )

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { webModule } from "./testing/web-module.ts"
 
 const { accessOf } = await webModule("views/key-access.js")
-const { isAnswered } = await webModule("parts/idempotent-send.js")
+const { afterProblem } = await webModule("parts/idempotent-send.js")
 const { refreshed } = await webModule("parts/list.js")
 const { makeV1 } = await webModule("v1.js")
 const { Problem } = await webModule("api.js")
@@ -27,14 +27,16 @@ describe("what an edited key may do", () => {
 })
 
 it("an idempotency key stays until it is known what became of its request", () => {
-  const of = (status: number, param?: string) => isAnswered(new Problem({ status, param }))
-  expect([of(0), of(500), of(429), of(409, "Idempotency-Key")]).toEqual([
-    false,
-    false,
-    false,
-    false,
-  ])
-  expect([of(400, "amount_idr"), of(409), of(402)]).toEqual([true, true, true])
+  const of = (status: number, more: object = {}) => {
+    const { isOver, problem } = afterProblem(new Problem({ status, code: "conflict", ...more }))
+    return [isOver, problem.code]
+  }
+  const param = "Idempotency-Key"
+  for (const unknown of [of(0), of(500), of(429), of(409, { param, retryAfter: "3" })])
+    expect(unknown).toEqual([false, "conflict"])
+  for (const known of [of(400, { param: "amount_idr" }), of(409), of(402)])
+    expect(known).toEqual([true, "conflict"])
+  expect(of(409, { param })).toEqual([true, "sent_before"])
 })
 
 describe("a list whose first page is read again", () => {
@@ -82,6 +84,12 @@ describe("the temporary key of a session", () => {
     await v1.get("/v1/files")
     await v1.get("/v1/files")
     expect(used).toEqual(["key-1", "key-2", "key-2"])
+  })
+
+  it("is made anew once for calls that it refuses at the same time", async () => {
+    const { v1, used } = open(new Set(["key-1"]))
+    await Promise.all([v1.get("/v1/files"), v1.get("/v1/batches")])
+    expect(used).toEqual(["key-1", "key-1", "key-2", "key-2"])
   })
 
   it("is refused where the new one is, too, and where it is an administrator's", async () => {

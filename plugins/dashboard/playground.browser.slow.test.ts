@@ -61,4 +61,17 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     expect(await page.getByLabel("Attach files").inputValue()).toBe("")
     expect(complaints).toEqual([])
   })
+
+  it("what is typed stays while the server lists no models", async () => {
+    const { page, complaints } = window
+    await page.route("**/readyz", (route) => route.fulfill({ json: { status: "starting" } }))
+    await page.reload()
+    await page.getByLabel("Message", { exact: true }).fill("a draft")
+    await page.route("**/v1/models", (route) => route.fulfill({ status: 503, json: {} }))
+    for (let seen = 0; seen < 2; seen++)
+      await page.waitForResponse((reply) => reply.url().endsWith("/models") && !reply.ok())
+    expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("a draft")
+    await page.unrouteAll()
+    expect(complaints).toEqual([])
+  })
 })

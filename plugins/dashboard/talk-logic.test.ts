@@ -23,6 +23,7 @@ const rendered = (text: string) => shown(nodesOf(lexer(text)))
 describe("an answer in markdown", () => {
   it.each([
     ["**bold** and `a < b`", "<p><strong>bold</strong> and <code>a < b</code></p>"],
+    ["`&lt;b&gt;` &lt;b&gt;", "<p><code>&lt;b&gt;</code> <b></p>"],
     ["# Title", "<h3>Title</h3>"],
     ["1. a\n2. b", "<ol><li>a</li><li>b</li></ol>"],
     ["[x](https://example.com)", "<p><a href=https://example.com>x</a></p>"],

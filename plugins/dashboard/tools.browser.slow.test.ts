@@ -93,6 +93,40 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     await close()
   })
 
+  it("leave no half a call behind, when a message is sent while another answer comes", async () => {
+    const { page, complaints, close } = await opened()
+    await ask(page, "halo")
+    await page.getByText("tokens in").waitFor()
+    // as without HTTPS
+    await page.evaluate(`{
+      Object.defineProperty(navigator, "clipboard", { value: undefined })
+      const real = window.fetch
+      window.fetch = (path, options) => {
+        if (path !== "/v1/chat/completions") return real(path, options)
+        window.fetch = real
+        const call = { index: 0, id: "half", function: { name: "get_weather", arguments: "{" } }
+        const chunk = "data: " + JSON.stringify({ choices: [{ delta: { tool_calls: [call] } }] }) + "\\n\\n"
+        const start = (controller) => controller.enqueue(new TextEncoder().encode(chunk))
+        return Promise.resolve(new Response(new ReadableStream({ start })))
+      }
+    }`)
+    await page.getByRole("button", { name: "Copy", exact: true }).first().click()
+    await page.getByText("The browser does not allow it here.").waitFor()
+    await page.getByRole("button", { name: "Another answer" }).click()
+    await page.locator(".call").getByText("get_weather", { exact: true }).waitFor()
+    const [sent] = await Promise.all([
+      page.waitForRequest("**/v1/chat/completions"),
+      ask(page, "apa kabar"),
+    ])
+    expect(sent.postDataJSON().messages).toEqual([
+      { role: "user", content: "halo" },
+      { role: "user", content: "apa kabar" },
+    ])
+    await page.getByText("tokens in").waitFor()
+    expect(complaints).toEqual([])
+    await close()
+  })
+
   it("that are none are refused beside the field, before anything is sent", async () => {
     const { page, complaints, close } = await opened()
     const sent: string[] = []

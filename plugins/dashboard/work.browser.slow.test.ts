@@ -52,6 +52,25 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
   const give = (name: string, buffer: Buffer, mimeType = "text/plain") =>
     page.locator("input[type=file]").setInputFiles({ name, mimeType, buffer })
   const region = (name: string) => page.getByRole("region", { name, exact: true })
+  /** The next request to an address waits until the returned function is called. */
+  const hold = async (address: string) => {
+    let letGo = () => {}
+    const released = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    await page.route(address, (route) => released.then(() => route.continue()), { times: 1 })
+    return () => letGo()
+  }
+  /** The next request to an address is carried out, but its reply is lost. */
+  const loseReply = (address: string) =>
+    page.route(
+      address,
+      async (route) => {
+        await route.fetch()
+        await route.abort()
+      },
+      { times: 1 },
+    )
   const saved = async (name: string) => {
     const [download] = await Promise.all([page.waitForEvent("download"), press(name)])
     return Buffer.concat(await (await download.createReadStream()).toArray()).toString("utf8")
@@ -74,8 +93,13 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     await press("Delete dropped.md")
     await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
     await page.getByRole("cell", { name: /^dropped.md/ }).waitFor({ state: "detached" })
+    // a filter that is chosen during an upload is that of the list at its end
+    const held = await hold("**/v1/files")
+    await give("late.txt", Buffer.from("Late."))
     await page.getByLabel("Show").selectOption("Output of a batch")
     await page.getByText("No files yet.").waitFor()
+    const [read] = await Promise.all([page.waitForRequest("**/v1/files?*"), held()])
+    expect(new URL(read.url()).searchParams.get("purpose")).toBe("batch_output")
   })
 
   it("knowledge is read, and a query finds it", async () => {
@@ -157,6 +181,35 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     await page.getByRole("cell", { name: "model_not_found" }).first().waitFor()
   })
 
+  it("a check is that of the chosen file, and a double click begins nothing", async () => {
+    const begun: string[] = []
+    page.on("request", (request) => {
+      const isBatch = request.method() === "POST" && request.url().endsWith("/v1/batches")
+      if (isBatch && !request.headers()["x-dry-run"]) begun.push(request.url())
+    })
+    await press("New batch")
+    const file = page.getByLabel("File", { exact: true })
+    await file.selectOption("lines.jsonl")
+    await page.getByLabel("Endpoint of all lines").selectOption("/v1/embeddings")
+    const held = await hold("**/v1/batches")
+    await press("Check, without paying")
+    await file.selectOption("wrong.jsonl")
+    await Promise.all([page.waitForResponse("**/v1/batches"), held()])
+    await press("Check, without paying")
+    await page.getByText("It can't begin like this.").waitFor()
+    await file.selectOption("lines.jsonl")
+    await press("Check, without paying")
+    const box = (await page.getByRole("button", { name: "Begin", exact: true }).boundingBox())!
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+    await page.mouse.down({ clickCount: 2 })
+    await page.mouse.up({ clickCount: 2 })
+    await file.selectOption("wrong.jsonl")
+    await press("Check, without paying")
+    await page.getByText("It can't begin like this.").waitFor()
+    expect(begun).toEqual([])
+    await press("Cancel")
+  })
+
   it("a webhook is made, tested, sent again, given a new secret and deleted", async () => {
     await open("Webhooks")
     await page.getByText("No webhooks yet.").waitFor()
@@ -165,10 +218,16 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     await press("Create")
     await page.locator(".refusal").waitFor()
     await page.getByLabel("Address").fill(receiver.url)
+    await loseReply("**/v1/webhooks")
+    await press("Create")
+    await page.getByText("The server can't be reached.").waitFor()
     await press("Create")
     const secret = page.getByLabel("Signing secret", { exact: true }).last()
     const first = await secret.inputValue()
     expect(first).toMatch(/^whsec_/)
+    const focused = () => page.evaluate("document.activeElement.matches('.made h2')")
+    await expect.poll(focused).toBe(true)
+    // one, though it was sent twice
     const card = region(receiver.url)
     await card.getByRole("button", { name: "Send a test" }).click()
     await card.locator("summary", { hasText: "webhook.test" }).click()
@@ -177,8 +236,28 @@ describe.skipIf(!installedChromium)(title, { timeout: 90_000 }, () => {
     await card.getByRole("button", { name: "Send again" }).click()
     await expect.poll(() => receiver.received.length).toBe(before + 1)
     await card.getByRole("button", { name: "New secret" }).click()
-    await page.getByRole("dialog").getByRole("button", { name: "New secret" }).click()
+    await loseReply("**/rotate")
+    const rotate = page.getByRole("dialog").getByRole("button", { name: "New secret" })
+    const [lost] = await Promise.all([page.waitForRequest("**/rotate"), rotate.click()])
+    await page.getByText("The server can't be reached.").waitFor()
+    const [sent] = await Promise.all([page.waitForRequest("**/rotate"), rotate.click()])
+    const [key, again] = [lost, sent].map((request) => request.headers()["idempotency-key"])
+    expect(key).toMatch(/^\w{32}$/)
+    expect(again).toBe(key)
     await expect.poll(() => secret.inputValue()).not.toBe(first)
+    await expect.poll(focused).toBe(true)
+    // a test that arrives makes a disabled one active
+    await page.route("**/v1/webhooks?*", async (route) => {
+      const reply = await route.fetch()
+      const { data, ...rest } = await reply.json()
+      await route.fulfill({ json: { ...rest, data: [{ ...data[0], status: "disabled" }] } })
+    })
+    await open("Files")
+    await open("Webhooks")
+    await card.getByText("disabled").waitFor()
+    await page.unroute("**/v1/webhooks?*")
+    await card.getByRole("button", { name: "Send a test" }).click()
+    await card.getByText("disabled").waitFor({ state: "detached" })
     await card.getByRole("button", { name: "Delete" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
     await page.getByText("No webhooks yet.").waitFor()

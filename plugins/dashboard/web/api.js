@@ -6,9 +6,10 @@ export class Problem extends Error {
     message = "",
     param = undefined,
     requestId = undefined,
+    retryAfter = undefined,
   }) {
     super(message)
-    Object.assign(this, { status, code, param: param ?? undefined, requestId })
+    Object.assign(this, { status, code, param: param ?? undefined, requestId, retryAfter })
   }
 }
 
@@ -21,6 +22,7 @@ export const problemOf = async (reply) => {
     status: reply.status,
     ...body.error,
     requestId: body.request_id ?? requestId,
+    retryAfter: reply.headers.get("retry-after") ?? undefined,
   })
 }
 

@@ -23,12 +23,16 @@ export const makeV1 = ({ api, session, nowMs }) => {
   }
   /** The oldest of an account's temporary keys ends early where many are made: the next call has another. */
   const withKey = async (work) => {
+    const { token } = session.get()
     const used = await key()
+    const mine = kept
     try {
       return await work(used)
     } catch (problem) {
-      if (problem?.status !== 401 || used !== (await kept?.made)?.key) throw problem
-      kept = undefined
+      const isOurs = mine?.token === token && session.get().token === token
+      if (problem?.status !== 401 || !isOurs) throw problem
+      // another call may have made the next one by now
+      if (kept === mine) kept = undefined
       return work(await key())
     }
   }

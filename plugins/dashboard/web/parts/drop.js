@@ -24,7 +24,8 @@ const useUpload = (purpose, onUploaded) => {
         form.append("file", file)
         const onProgress = (part) => show({ name: file.name, part })
         const how = { path: "/v1/files", form, language: language.get(), onProgress }
-        newest.current(await v1.withKey((key) => upload({ ...how, key })))
+        const made = await v1.withKey((key) => upload({ ...how, key }))
+        newest.current(made)
       }
     } catch (error) {
       if (typeof error?.code !== "string") throw error

@@ -21,6 +21,7 @@ export const useList = (path, query = {}, from = undefined) => {
   const { api } = useApp()
   const [state, set] = useState(nothing)
   const round = useRef(0)
+  const puts = useRef(0)
 
   const ask = async (before, after) => {
     const mine = ++round.current
@@ -40,10 +41,12 @@ export const useList = (path, query = {}, from = undefined) => {
   /** Reads the first page again and changes what is shown in place; a failure leaves it as it is. */
   const refresh = async () => {
     const mine = round.current
+    const before = puts.current
     const page = await (from ?? api)
       .get(path, { limit: rowsAtOnce(50), ...query })
       .catch(() => undefined)
-    if (!page || mine !== round.current) return
+    // a page that was asked for before an item was put does not have it
+    if (!page || mine !== round.current || before !== puts.current) return
     set((now) => refreshed(now, page))
   }
   useEffect(() => {
@@ -59,12 +62,14 @@ export const useList = (path, query = {}, from = undefined) => {
     refresh,
     more: () => ask(state, state.last),
     /** Replaces an item, or adds a new one. */
-    put: (item) =>
+    put: (item) => {
+      puts.current++
       set((now) => ({
         ...now,
         items: now.items?.some(({ id }) => id === item.id)
           ? now.items.map((one) => (one.id === item.id ? item : one))
           : [item, ...(now.items ?? [])],
-      })),
+      }))
+    },
   }
 }

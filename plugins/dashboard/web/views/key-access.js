@@ -12,10 +12,11 @@ const ticked = (values, prefix) =>
     .filter((name) => name.startsWith(prefix))
     .map((name) => name.slice(prefix.length))
 
-/** The scopes that keys may have, as the server lists them. */
+/** Returns the scopes that keys may have, as the server lists them: `{ scopes, problem }`. */
 export const useScopes = () => {
   const { api } = useApp()
-  return useLoad(() => api.get("/dashboard/scopes"), []).data?.data ?? []
+  const { data, problem } = useLoad(() => api.get("/dashboard/scopes"), [])
+  return { scopes: data?.data ?? [], problem }
 }
 
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other)

@@ -8,7 +8,7 @@ import { Form } from "../parts/form.js"
 import { useIdempotentSend } from "../parts/idempotent-send.js"
 import { useList } from "../parts/list.js"
 import { More } from "../parts/more.js"
-import { Notice } from "../parts/notice.js"
+import { Notice, ProblemNotice } from "../parts/notice.js"
 import { AccessFields, accessOf, useScopes } from "./key-access.js"
 import { KeyCard } from "./key-card.js"
 import { LimitFields, limitsOf, NameField, TestCheck } from "./key-form.js"
@@ -57,7 +57,7 @@ const MadeKey = ({ made, models, onClose }) => {
 export const Keys = ({ models: { models } }) => {
   const { t } = useText()
   const list = useList("/dashboard/keys")
-  const scopes = useScopes()
+  const { scopes, problem } = useScopes()
   const [isMaking, setMaking] = useState(false)
   const [made, show] = useState(undefined)
   const take = ({ key, ...rest }) => {
@@ -67,6 +67,7 @@ export const Keys = ({ models: { models } }) => {
   }
   return html`
     <div class="head"><h1>${t("nav.keys")}</h1>${!isMaking && html`<${Button} look="main" onClick=${() => setMaking(true)}>${t("key.new")}<//>`}</div>
+    <${ProblemNotice} problem=${problem} />
     ${made && html`<${MadeKey} key=${made.key} made=${made} models=${models} onClose=${() => show(undefined)} />`}
     ${isMaking && html`<${NewKey} models=${models} scopes=${scopes} onMade=${take} onClose=${() => setMaking(false)} />`}
     ${list.items?.length === 0 && html`<p class="quiet">${t("keys.none")}</p>`}

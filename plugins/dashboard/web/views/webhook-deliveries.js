@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useState } from "preact/hooks"
 import { useApp, useText } from "../app.js"
 import { html } from "../html.js"
 import { Moment } from "../parts/amount.js"
@@ -36,18 +36,16 @@ const Delivery = ({ delivery, path, onSent }) => {
   </details></li>`
 }
 
-/** What was sent to a webhook, with bodies and answers; followed while one waits. `onEnd`: none waits any more. */
+/** What was sent to a webhook, with bodies and answers; followed while one waits. `onEnd`: none waits, or none any more. */
 export const Deliveries = ({ path, onEnd }) => {
   const { t } = useText()
   const { v1 } = useApp()
   const list = useList(`${path}/deliveries`, {}, v1)
   const isWaiting = list.items?.some(({ status }) => status === "pending") ?? false
-  const wasWaiting = useRef(false)
   usePoll(isWaiting, list.refresh)
   useEffect(() => {
-    if (wasWaiting.current && !isWaiting) onEnd()
-    wasWaiting.current = isWaiting
-  }, [isWaiting])
+    if (list.items && !isWaiting) onEnd()
+  }, [list.items])
   return html`
     ${list.items?.length === 0 && html`<p class="quiet">${t("delivery.none")}</p>`}
     <ul class="deliveries">${list.items?.map((one) => html`<${Delivery} key=${one.id} delivery=${one} path=${path} onSent=${list.refresh} />`)}</ul>

@@ -13,6 +13,8 @@ export const account = {
   "problem.not_found": "It is not there any more. Reload the page.",
   "problem.permission_denied": "You have no access to this.",
   "problem.rate_limit_error": "Too many attempts. Wait a minute and try again.",
+  "problem.sent_before":
+    "An earlier request was sent from here and its reply was lost: it may have been carried out. Look whether it was before you send this one.",
   "problem.server_busy": "The server has too much to do right now. Try again in a moment.",
   "problem.server_starting": "The server is starting. Try again in a moment.",
   "refusal.email": "This is not an e-mail address.",

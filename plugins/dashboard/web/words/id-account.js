@@ -14,6 +14,8 @@ export const account = {
   "problem.not_found": "Sudah tidak ada lagi. Muat ulang halaman.",
   "problem.permission_denied": "Anda tidak memiliki akses ke sini.",
   "problem.rate_limit_error": "Terlalu banyak percobaan. Tunggu satu menit, lalu coba lagi.",
+  "problem.sent_before":
+    "Permintaan sebelumnya sudah dikirim dari sini dan balasannya hilang: mungkin sudah dijalankan. Periksa dahulu sebelum Anda mengirim yang ini.",
   "problem.server_busy": "Server sedang terlalu sibuk. Coba lagi sebentar lagi.",
   "problem.server_starting": "Server sedang mulai. Coba lagi sebentar lagi.",
   "refusal.email": "Ini bukan alamat email.",
