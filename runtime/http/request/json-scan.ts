@@ -32,7 +32,7 @@ export class JsonScan {
   #deepest = 0
   /** The first characters of the open string. */
   #head = ""
-  /** Of the last string, the next value and the open string: whether it is such a field, or its value. */
+  /** Whether the last string is such a field, and whether the next value and the open string are its value. */
   #closedKey = false
   #isKeyed = false
   #isData = false
