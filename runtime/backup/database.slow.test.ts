@@ -51,7 +51,9 @@ it("rows of every type come back exactly, in a newer version too; a table of no 
   await sql`INSERT INTO t_child SELECT id, '2026-01-01 00:00:00.123456+07', '\\x00ff', '{1,NULL,9007199254740993}', '{"a": "\\u2028"}', 0.1, 'long' FROM t_parent`.execute(
     db,
   )
-  await sql`CREATE TABLE loose (id int PRIMARY KEY, name text NOT NULL DEFAULT 'x')`.execute(db)
+  await sql`CREATE TABLE loose (id int PRIMARY KEY, "Seq" bigserial, name text NOT NULL DEFAULT 'x')`.execute(
+    db,
+  )
   await sql`CREATE INDEX loose_name ON loose (name)`.execute(db)
   await sql`INSERT INTO loose SELECT n FROM generate_series(1, 250) n`.execute(db)
   const written = await run(
@@ -86,5 +88,7 @@ it("rows of every type come back exactly, in a newer version too; a table of no 
   expect(await rows(to, "INSERT INTO t_parent (name) VALUES ('new') RETURNING id, more")).toEqual([
     { id: 5n, more: 7 },
   ])
+  const more = `INSERT INTO loose (id) VALUES (251) RETURNING "Seq"::int AS seq`
+  expect(await rows(to, more)).toEqual([{ seq: 251 }])
   expect(await run(firstTable(to.database))).toBe("loose")
 }, 120_000)

@@ -92,6 +92,15 @@ const empty = async (db: AnyTables, name: string): Promise<void> => {
   if (rows.length > 0) await sql`DELETE FROM ${sql.id(name)}`.execute(db)
 }
 
+/** Makes a table of no migration, and first the sequences that its defaults name (`bigserial`). */
+const make = async (db: AnyTables, { definition }: BackedUpTable): Promise<void> => {
+  for (const statement of definition) {
+    for (const [, name] of statement.matchAll(/nextval\('((?:[^']|'')+)'::regclass\)/g))
+      await sql.raw(`CREATE SEQUENCE IF NOT EXISTS ${name!.replaceAll("''", "'")}`).execute(db)
+    await sql.raw(statement).execute(db)
+  }
+}
+
 const loadTable = async (
   db: AnyTables,
   folder: string,
@@ -99,7 +108,7 @@ const loadTable = async (
   found: FoundTable | undefined,
   report: Report,
 ): Promise<void> => {
-  if (!found) for (const statement of table.definition) await sql.raw(statement).execute(db)
+  if (!found) await make(db, table)
   else if (found.columns.join() !== table.columns.join())
     throw refused(`The columns of ${table.name} are not those of the backup.`)
   else await empty(db, table.name)

@@ -49,6 +49,21 @@ it("finds the ready-made ones by name, and takes what is to be instead of theirs
   expect(whyNot("[./models/qwen3-0.6b.yaml]")).toMatch(/can't be read: there is no such file/)
 })
 
+it("knows which values of the merged models are of the environment", () => {
+  const option = (name: string) => `    options: { n: "$` + `{${name}:-3}" }\n`
+  write("models/one.yaml", model("one", option("ONE")))
+  write("models/two.yaml", model("two", option("TWO")))
+  const own = "models: [{ id: own, task: chat, backend: x, limits: { contextTokens: 1 } }]\n"
+  const file = write(
+    "rakit.yaml",
+    `plugins: {}\n${own}include: [models/one.yaml, models/two.yaml]\n`,
+  )
+  expect([...loadConfig(file, {}).fromEnvironment].map((path) => JSON.parse(path))).toEqual([
+    ["models", 1, "options", "n"],
+    ["models", 2, "options", "n"],
+  ])
+})
+
 it("reads the environment, and hides it in refusals", () => {
   write("models/env.yaml", model("e", "    description: $" + "{NAME}\n    tier: $" + "{TIER:-x}\n"))
   expect(load("[models/env.yaml]", "", { NAME: "Mine" })[0]).toMatchObject({

@@ -47,6 +47,13 @@ const unsetVariable = ({ path, name }: Interpolated["missing"][number]): Problem
   fix: `set ${name}, or give a default: \${${name}:-...}`,
 })
 
+/** The paths of an included file's models, which stand from `first` on in the list of all. */
+const pathsIn = (paths: ReadonlySet<string>, first: number): readonly string[] =>
+  Array.from(paths, (text) => {
+    const [key, index, ...rest] = JSON.parse(text) as readonly [string, number?, ...unknown[]]
+    return JSON.stringify([key, Number(index) + first, ...rest])
+  })
+
 /**
  * Reads the file, replaces `${ENV}` and decodes it. Throws a ConfigError with all problems. Plugin
  * settings are decoded later.
@@ -55,7 +62,8 @@ export const loadConfig = (path: string, env: Environment): LoadedConfig => {
   const file = resolve(path)
   const where = readYaml(file)
   const own = interpolate(where.document.toJS({ maxAliasCount: 100 }) ?? {}, env)
-  const { value, fromEnvironment } = own
+  const { value } = own
+  const fromEnvironment = new Set(own.fromEnvironment)
   const isMap = typeof value === "object" && value !== null && !Array.isArray(value)
   const list = decodePart(
     IncludeList,
@@ -94,6 +102,7 @@ export const loadConfig = (path: string, env: Environment): LoadedConfig => {
     if (Result.isFailure(more))
       throw refuseIn(more.failure, (at) => ({ where: one.where, path: at }))
     included.push({ where: one.where, first: models.length, models: more.success })
+    for (const path of pathsIn(one.fromEnvironment, models.length)) fromEnvironment.add(path)
     models.push(...more.success)
   }
   const deployment = { ...decoded.success, models }
