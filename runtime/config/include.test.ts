@@ -50,7 +50,7 @@ it("finds the ready-made ones by name, and takes what is to be instead of theirs
 })
 
 it("knows which values of the merged models are of the environment", () => {
-  const option = (name: string) => `    options: { n: "$` + `{${name}:-3}" }\n`
+  const option = (name: string) => `    options: { n: "\${${name}:-3}" }\n`
   write("models/one.yaml", model("one", option("ONE")))
   write("models/two.yaml", model("two", option("TWO")))
   const own = "models: [{ id: own, task: chat, backend: x, limits: { contextTokens: 1 } }]\n"
