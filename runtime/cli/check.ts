@@ -124,6 +124,7 @@ const sourceRows =
 const troublesOf = (
   deployment: AssembledDeployment,
   entry: ModelEntry,
+  isKnown: boolean,
 ): Effect.Effect<readonly string[]> =>
   Effect.gen(function* () {
     const absent = yield* Effect.forEach(filesOf(entry), (files) =>
@@ -131,15 +132,18 @@ const troublesOf = (
         trouble === undefined ? [] : [`The files of '${files.id}' can't be used: ${trouble}.`],
       ),
     )
-    if (absent.some(({ length }) => length > 0)) return absent.flat()
+    if (isKnown || absent.some(({ length }) => length > 0)) return absent.flat()
     const trouble = yield* modelTrouble(deployment, entry)
     return trouble === undefined ? [] : [`The model '${entry.id}' can't be opened: ${trouble}`]
   })
 
-const findTroubles = (deployment: AssembledDeployment): Effect.Effect<readonly string[]> =>
+const findTroubles = (
+  deployment: AssembledDeployment,
+  known: readonly ModelEntry[],
+): Effect.Effect<readonly string[]> =>
   Effect.map(
     Effect.forEach(resolve(deployment.container, Tokens.catalogue).entries, (entry) =>
-      troublesOf(deployment, entry),
+      troublesOf(deployment, entry, known.includes(entry)),
     ),
     (lines) => lines.flat(),
   )
@@ -274,7 +278,7 @@ export const check = (file: string, json = false): Promise<void> =>
     (deployment) =>
       Effect.gen(function* () {
         const known = yield* describeModels(deployment)
-        const troubles = yield* findTroubles(deployment)
+        const troubles = yield* findTroubles(deployment, known)
         const devices = yield* findDevices(deployment)
         const facts = { deployment, known, troubles, devices }
         const masked = (_: string, value: unknown) =>
